@@ -1,0 +1,1 @@
+//! Leases with fences for SQLite, as a loadable extension.
