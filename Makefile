@@ -1,0 +1,40 @@
+# What one types here. `make` builds the library; `make help` lists the rest.
+#
+# The extension is a workspace of its own, so cargo is called for it by name; everything else is cargo at the root.
+
+library_suffix := $(if $(filter Darwin,$(shell uname -s)),dylib,so)
+extension      := --manifest-path extension/Cargo.toml --target-dir extension/target
+built          := extension/target/release/libfence.$(library_suffix)
+library        := dist/fence.$(library_suffix)
+
+.DEFAULT_GOAL := library
+.PHONY: library demo test lint clean help
+
+library: ## build the release library: dist/fence.so (dist/fence.dylib on macOS)
+	cargo build --release $(extension)
+	@mkdir -p dist
+	@# Moved into place, never written over: a program may have the old one loaded.
+	@cmp -s $(built) $(library) || { cp $(built) $(library).new && mv $(library).new $(library); }
+
+demo: library ## a late writer is refused: two real sqlite3 shells on one database
+	@demo/run
+
+test: ## run every test, after installing the hosts that the tests need
+	@tests/hosts
+	cargo test
+
+lint: ## what CI demands of the code: format, clippy, documentation, all without a warning
+	cargo fmt --check
+	cargo fmt --check --manifest-path extension/Cargo.toml
+	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy $(extension) --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+	RUSTDOCFLAGS="-D warnings" cargo doc $(extension) --no-deps
+
+clean: ## remove everything that was built
+	cargo clean
+	cargo clean $(extension)
+	rm -rf dist
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
