@@ -1,1 +1,76 @@
-//! What the tests share.
+//! What the tests share: the built extension, the hosts that load it, and waiting for what they do.
+//!
+//! The tests look at the extension from outside, in the programs that people load it into. A test takes a folder of its
+//! own, runs a host in it and judges what the host printed:
+//!
+//! ```no_run
+//! use fence_tests::{Python, Shell, folder};
+//!
+//! let folder = folder();
+//! let app = folder.path().join("app.db");
+//!
+//! // One run: SQL in, what it printed out.
+//! assert_eq!(Shell::new().on(&app).run("select 6 * 7;").ok(), "42");
+//! assert!(Shell::new().on(&app).run("select nothing;").error().contains("no such column"));
+//!
+//! // Two shells that live side by side, driven step by step.
+//! let mut a = Shell::new().on(&app).start();
+//! let mut b = Shell::new().on(&app).start();
+//! a.ask("create table t (x)");
+//! b.ask("insert into t values (1), (2)");
+//! assert_eq!(a.ask("select x from t"), "1\n2");
+//!
+//! // A Python script; `connect` gives a connection with the extension loaded.
+//! assert_eq!(Python::new("print(connect().execute('select 6 * 7').fetchone())").run().ok(), "(42,)");
+//! ```
+//!
+//! | module | idea |
+//! |---|---|
+//! | [`extension`] | builds the release library once and says where it is |
+//! | [`host`] | finds a host, runs it to its end with a deadline, gives its [`Answer`] |
+//! | [`process`] | a host that lives on: lines in, lines out, stop, continue, kill |
+//! | [`shell`], [`python`] | the two hosts |
+//! | [`wait`] | how long anything may take, and waiting for what sends no event |
+//!
+//! Hosts run without `FENCE_STORE` and without the user's own configuration. A host that is not installed fails the
+//! test and the message says what to install; `tests/hosts` has the list.
+
+pub mod extension;
+pub mod host;
+pub mod process;
+pub mod python;
+pub mod shell;
+pub mod wait;
+
+pub use extension::library;
+pub use host::Answer;
+pub use process::Process;
+pub use python::Python;
+pub use shell::{Session, Shell};
+pub use wait::{DEADLINE, wait_until};
+
+use std::path::Path;
+
+/// The root of the repository.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("tests/ is in the repository")
+}
+
+/// A folder of the test's own, removed with the value.
+pub fn folder() -> tempfile::TempDir {
+    tempfile::Builder::new()
+        .prefix("fence-")
+        .tempdir()
+        .expect("a temporary folder")
+}
+
+/// A folder in memory where the machine has one (Linux: /dev/shm), for tests that make very many commits; else as
+/// [`folder`].
+pub fn quick_folder() -> tempfile::TempDir {
+    tempfile::Builder::new()
+        .prefix("fence-")
+        .tempdir_in("/dev/shm")
+        .unwrap_or_else(|_| folder())
+}

@@ -1,0 +1,25 @@
+-- 0004_summary_fence, undone: summaries forget the fence under which they were written.
+--
+-- What     Drops chats.summary_fence with all that it holds. If 0004 is run again later, every row begins with ''
+--          and lets in any fence, also a stale one.
+-- When     After the last program that uses the column has ended, and after whatever else names the column (an index,
+--          a view, a trigger) is gone; else it fails and changes nothing.
+-- Locks    One write transaction that rewrites every row: as long as the table is large. Readers go on in WAL mode.
+-- Needs    No extension. SQLite 3.35 or newer. On an older one rebuild the table, with its own columns, indexes and
+--          triggers in place of these:
+--
+--              begin immediate;
+--              create table chats_new (
+--                id integer primary key,
+--                summary text not null default ''
+--              );
+--              insert into chats_new (id, summary) select id, summary from chats;
+--              drop table chats;
+--              alter table chats_new rename to chats;
+--              commit;
+--
+--          and with `pragma foreign_keys = off` before it where other tables refer to chats: dropping a table deletes
+--          its rows.
+-- Twice    Fails with 'no such column' and changes nothing.
+
+alter table chats drop column summary_fence;

@@ -1,0 +1,64 @@
+//! The built extension: always the release library, as users load it.
+//!
+//! The extension is a workspace of its own, so it is built by a cargo call of its own, once for each test process;
+//! cargo's lock lets several of them do it at once, and all but the first find the work done. It is the same call with
+//! the same target folder as `make`.
+
+use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// The path of the built extension; builds it if need be.
+///
+/// # Panics
+///
+/// When it does not build, with what cargo said.
+pub fn library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let extension = crate::root().join("extension");
+        let target = extension.join("target");
+        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        cargo
+            .args(["build", "--release", "--manifest-path"])
+            .arg(extension.join("Cargo.toml"));
+        cargo.arg("--target-dir").arg(&target);
+        for (name, _) in std::env::vars_os() {
+            if name.to_str().is_some_and(describes_the_outer_build) {
+                cargo.env_remove(name);
+            }
+        }
+        let built = cargo.output().unwrap_or_else(|e| panic!("cannot run {cargo:?}: {e}"));
+        assert!(
+            built.status.success(),
+            "the extension does not build:\n{}",
+            String::from_utf8_lossy(&built.stderr)
+        );
+        target.join("release").join(format!("{DLL_PREFIX}fence{DLL_SUFFIX}"))
+    })
+}
+
+/// Whether cargo set this variable for the build that this test belongs to, or it would move the library elsewhere.
+/// What a user sets for every build (`RUSTFLAGS`, `CARGO_HOME`, `CARGO_NET_OFFLINE` …) stays.
+fn describes_the_outer_build(variable: &str) -> bool {
+    const NAMES: [&str; 9] = [
+        "OUT_DIR",
+        "CARGO_BIN_NAME",
+        "CARGO_CRATE_NAME",
+        "CARGO_ENCODED_RUSTFLAGS",
+        "CARGO_PRIMARY_PACKAGE",
+        "CARGO_BUILD_TARGET",
+        "CARGO_BUILD_TARGET_DIR",
+        "CARGO_TARGET_DIR",
+        "CARGO_TARGET_TMPDIR",
+    ];
+    const PREFIXES: [&str; 5] = [
+        "CARGO_PKG_",
+        "CARGO_MANIFEST_",
+        "CARGO_BIN_EXE_",
+        "CARGO_CFG_",
+        "CARGO_FEATURE_",
+    ];
+    NAMES.contains(&variable) || PREFIXES.iter().any(|prefix| variable.starts_with(prefix))
+}
