@@ -215,7 +215,7 @@ impl Fence {
     /// assert_eq!(&*Fence::from(7).wire(), "7");
     /// ```
     pub fn wire(self) -> Wire {
-        Wire::new(self.padded())
+        self.padded().wire()
     }
 }
 

@@ -201,8 +201,9 @@ impl fmt::Display for NotAFence {
             Self::TooManyDigits { digits } => write!(f, "has {digits} digits"),
             Self::OutOfRange => f.write_str("is 2^128 or above"),
             Self::Negative => f.write_str("is below 0"),
+            Self::BlobLength { bytes: 1 } => f.write_str("is a BLOB of 1 byte"),
             Self::BlobLength { bytes } => write!(f, "is a BLOB of {bytes} bytes"),
-            Self::Real => f.write_str("is a REAL, which has already lost digits of the fence"),
+            Self::Real => f.write_str("is a REAL and has already lost digits"),
         }
     }
 }

@@ -109,6 +109,15 @@ impl Padded {
         }))
     }
 
+    /// The same without the zeros before it.
+    ///
+    /// ```
+    /// assert_eq!(&*fence_core::Fence::from(7).padded().wire(), "7");
+    /// ```
+    pub fn wire(self) -> Wire {
+        Wire(self)
+    }
+
     /// The text.
     ///
     /// ```
@@ -129,10 +138,6 @@ impl Padded {
 }
 
 impl Wire {
-    pub(super) fn new(padded: Padded) -> Self {
-        Self(padded)
-    }
-
     /// The text.
     ///
     /// ```

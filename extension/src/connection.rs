@@ -1,0 +1,70 @@
+//! What belongs to one connection of the host, and ends with it.
+//!
+//! Every stateful function and table of a connection holds the same [`HostConnection`]; SQLite drops them when the
+//! connection closes, and with the last one it is gone. Nothing here keeps a connection from closing.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use rusqlite::ffi;
+
+/// The connections that have our functions, by address. A connection's entry leaves with its last function, which SQLite
+/// drops before it frees the connection: so no address stands here for anything but the connection that has it now.
+static CONNECTIONS: Mutex<BTreeMap<usize, Weak<HostConnection>>> = Mutex::new(BTreeMap::new());
+
+/// One connection of the host.
+pub(crate) struct HostConnection {
+    db: *mut ffi::sqlite3,
+    /// All functions and tables are registered; set once, at the end of a load.
+    complete: AtomicBool,
+}
+
+// SAFETY: the handle may be used on any thread, for a SQLite without threads is refused at load; SQLite calls our
+// functions under the connection's own mutex, or in a host that keeps its threads apart itself.
+unsafe impl Send for HostConnection {}
+// SAFETY: as above.
+unsafe impl Sync for HostConnection {}
+
+impl HostConnection {
+    /// What belongs to this connection: the same at every load into it.
+    pub(crate) fn of(db: *mut ffi::sqlite3) -> Arc<Self> {
+        let mut connections = connections();
+        if let Some(known) = connections.get(&db.addr()).and_then(Weak::upgrade) {
+            return known;
+        }
+        let new = Arc::new(Self {
+            db,
+            complete: AtomicBool::new(false),
+        });
+        connections.insert(db.addr(), Arc::downgrade(&new));
+        new
+    }
+
+    /// The connection itself. It is open for as long as a function that SQLite calls on it runs.
+    #[allow(dead_code)] // For the functions of the store.
+    pub(crate) fn db(&self) -> *mut ffi::sqlite3 {
+        self.db
+    }
+
+    /// Whether everything is registered already.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.complete.load(Ordering::Acquire)
+    }
+
+    /// Everything is registered.
+    pub(crate) fn set_complete(&self) {
+        self.complete.store(true, Ordering::Release);
+    }
+}
+
+impl Drop for HostConnection {
+    fn drop(&mut self) {
+        connections().remove(&self.db.addr());
+    }
+}
+
+fn connections() -> MutexGuard<'static, BTreeMap<usize, Weak<HostConnection>>> {
+    // Nothing that can panic runs under this mutex; and were it so, the map would still be whole.
+    CONNECTIONS.lock().unwrap_or_else(PoisonError::into_inner)
+}
