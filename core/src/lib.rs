@@ -1,6 +1,24 @@
 //! Leases with fences on a SQLite file.
 
-pub mod fence;
-pub mod shown;
+#[cfg(not(unix))]
+compile_error!("fence-core stands on POSIX record locks: Linux and macOS are supported");
 
+pub mod clock;
+pub mod error;
+pub mod fence;
+mod key;
+mod lease;
+mod limits;
+mod permit;
+pub mod shown;
+mod sqlite;
+mod store;
+mod wait;
+
+pub use error::{Error, Result};
 pub use fence::{Count, Epoch, Fence, FenceError, NotAFence, Padded, Wire};
+pub use key::Key;
+pub use lease::{Hold, HoldKind, Lease};
+pub use limits::{Delay, Limit, Ttl, Wait};
+pub use permit::PermitId;
+pub use store::{AcquireOptions, Holds, Store};

@@ -1,0 +1,278 @@
+//! What can go wrong, said so that the reader knows what happened, with which value, and what to do.
+//!
+//! "Somebody else holds it" and "this lease is over" are answers, not errors: see [`Store::acquire`] and
+//! [`Store::renew`](crate::Store::renew).
+//!
+//! [`Store::acquire`]: crate::Store::acquire
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rusqlite::ffi;
+
+use crate::fence::FenceError;
+
+/// What the crate's functions give.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Every error of the store. [`Error::code`] gives the SQLite result code that goes with it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A value that is no fence stood where a fence is needed.
+    #[error(transparent)]
+    Fence(#[from] FenceError),
+
+    /// A text that cannot be a key.
+    #[error("fence: {value} cannot be a key, {reason}: give 1 to 1024 bytes of text without NUL")]
+    Key {
+        /// The text, shortened.
+        value: String,
+        /// Which rule it breaks.
+        reason: &'static str,
+    },
+
+    /// A list of keys without a key in it, or with too many.
+    #[error("fence: keys holds {count} keys: give 1 to {most}")]
+    KeyCount {
+        /// How many there were.
+        count: usize,
+        /// How many there may be.
+        most: usize,
+    },
+
+    /// A text that is no permit's id, where one is needed.
+    #[error(
+        "fence: {value} is no permit: give the id that semaphore_acquire gave (a permit is no fence, nor a fence a permit)"
+    )]
+    NotAPermit {
+        /// The text, shortened.
+        value: String,
+    },
+
+    /// A number outside of its range.
+    #[error("fence: {argument} is {value}: give {accepts}")]
+    OutOfRange {
+        /// The argument's name.
+        argument: &'static str,
+        /// Its value.
+        value: String,
+        /// The range, in words.
+        accepts: &'static str,
+    },
+
+    /// The path of a store that cannot be used as one.
+    #[error("fence: {path:?} cannot be the path of a store, {reason}")]
+    Path {
+        /// The path as it was given.
+        path: PathBuf,
+        /// Why not, and what to do.
+        reason: &'static str,
+    },
+
+    /// The file belongs to another program.
+    #[error(
+        "fence: {path:?} is no store but another program's database: name another file with fence_open or FENCE_STORE"
+    )]
+    NotAStore {
+        /// The file.
+        path: PathBuf,
+    },
+
+    /// The file was written by a newer version of this library.
+    #[error(
+        "fence: {path:?} has format {found}, this version knows format {known}: use the version that wrote it, or a newer one"
+    )]
+    NewerFormat {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: i64,
+        /// The newest format that is known here.
+        known: i64,
+    },
+
+    /// The file has more than one name. SQLite finds a database's WAL by the name, so two names would be two stores.
+    #[error("fence: {path:?} has {links} hard links: remove all but one, or use a symbolic link")]
+    HardLinked {
+        /// The file.
+        path: PathBuf,
+        /// How many names it has.
+        links: u64,
+    },
+
+    /// Somebody kept the store's write lock for longer than this library waits (5 s).
+    #[error(
+        "fence: {path:?} was locked for 5 s while {doing}: a process was stopped within a write, or another program keeps the file locked; see who has it open"
+    )]
+    Busy {
+        /// The file.
+        path: PathBuf,
+        /// What was to be done.
+        doing: &'static str,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+
+    /// SQLite refused. The message tells the reason and the code is kept.
+    #[error("fence: {path:?}: {doing} failed: {source}: {}", advice(source, path))]
+    Sqlite {
+        /// The file.
+        path: PathBuf,
+        /// What was to be done.
+        doing: &'static str,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+
+    /// The operating system refused.
+    #[error("fence: {path:?}: {doing} failed: {source}: see that the folder exists and may be written to by this user")]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What was to be done.
+        doing: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+
+    /// The store's file was replaced again and again while it was being opened.
+    #[error("fence: {path:?} was replaced again and again while it was used: stop what replaces it, then call again")]
+    Replaced {
+        /// The file.
+        path: PathBuf,
+    },
+
+    /// There is no larger epoch.
+    #[error("fence: the epoch of fence {fence} is past {}, the largest that a store can keep less one: nothing was lifted", i64::MAX - 1)]
+    EpochExhausted {
+        /// The fence to be lifted past.
+        fence: crate::Fence,
+    },
+
+    /// The wait was interrupted by the host; nothing was granted.
+    #[error("fence: interrupted while waiting: nothing was granted")]
+    Interrupted,
+
+    /// This process was forked in the middle of another thread's call into the same store.
+    #[error(
+        "fence: this process was forked while another thread was inside the store {path:?}: open the store anew in this process"
+    )]
+    Forked {
+        /// The file.
+        path: PathBuf,
+    },
+
+    /// The lease ended before its holder was done.
+    #[error(
+        "fence: the lease of {key} with fence {fence} was lost before its holder was done: whatever it wrote late was refused if it was written with the fence"
+    )]
+    LeaseLost {
+        /// The key, shortened.
+        key: String,
+        /// The lease's fence.
+        fence: crate::Fence,
+    },
+
+    /// The permit ended before its holder was done.
+    #[error("fence: the permit {permit} of {key} was lost before its holder was done")]
+    PermitLost {
+        /// The semaphore's key, shortened.
+        key: String,
+        /// The permit's id.
+        permit: crate::PermitId,
+    },
+
+    /// The time to wait was over and somebody else still holds the key.
+    #[error("fence: {key} is held by somebody else, after waiting {waited_ms} ms: wait longer, or try again later")]
+    Held {
+        /// The key, shortened.
+        key: String,
+        /// How long was waited, in milliseconds.
+        waited_ms: i64,
+    },
+
+    /// A thread that renews a lease could not be started.
+    #[error("fence: no thread could be started to renew the lease of {key}: {source}: nothing was run")]
+    Thread {
+        /// The key, shortened.
+        key: String,
+        /// What the system said.
+        source: io::Error,
+    },
+
+    /// The system does not tell the id of this boot.
+    #[error("fence: the boot's id cannot be read: {source}: is /proc mounted?")]
+    Boot {
+        /// What the system said.
+        source: io::Error,
+    },
+
+    /// The system gives no random bytes.
+    #[error("fence: the system gives no random bytes: {source}")]
+    Random {
+        /// What the system said.
+        source: getrandom::Error,
+    },
+}
+
+impl Error {
+    /// SQLite's result code for this error, an extended one where SQLite gave one.
+    ///
+    /// ```
+    /// use fence_core::Key;
+    ///
+    /// // SQLITE_ERROR: the caller's value is at fault, not the file.
+    /// assert_eq!(Key::new("").map_err(|error| error.code()), Err(1));
+    /// ```
+    pub fn code(&self) -> i32 {
+        match self {
+            Self::Busy { source, .. } | Self::Sqlite { source, .. } => source
+                .sqlite_error()
+                .map_or(ffi::SQLITE_ERROR, |error| error.extended_code),
+            Self::Io { source, .. } => match source.kind() {
+                io::ErrorKind::StorageFull => ffi::SQLITE_FULL,
+                io::ErrorKind::ReadOnlyFilesystem => ffi::SQLITE_READONLY,
+                _ => ffi::SQLITE_CANTOPEN,
+            },
+            Self::NotAStore { .. } => ffi::SQLITE_NOTADB,
+            Self::NewerFormat { .. } | Self::HardLinked { .. } | Self::Path { .. } => ffi::SQLITE_CANTOPEN,
+            Self::Replaced { .. } => ffi::SQLITE_READONLY_DBMOVED,
+            Self::Interrupted => ffi::SQLITE_INTERRUPT,
+            _ => ffi::SQLITE_ERROR,
+        }
+    }
+
+    /// Names the file and the work for an error of SQLite.
+    pub(crate) fn sqlite(path: &Path, doing: &'static str, source: rusqlite::Error) -> Self {
+        let path = path.to_owned();
+        match source.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => {
+                Self::Busy { path, doing, source }
+            }
+            _ => Self::Sqlite { path, doing, source },
+        }
+    }
+}
+
+/// What to do about an error of SQLite.
+fn advice(source: &rusqlite::Error, path: &Path) -> &'static str {
+    use rusqlite::ErrorCode as Code;
+    match source.sqlite_error_code() {
+        Some(Code::DiskFull) => "make room on that disk, then call again",
+        Some(Code::ReadOnly | Code::PermissionDenied) => {
+            "see that this user may write to the file and to its folder, or name another file with fence_open or FENCE_STORE"
+        }
+        Some(Code::CannotOpen) if path.parent().is_some_and(|folder| !folder.exists()) => {
+            "its folder does not exist; make it, or name another file with fence_open or FENCE_STORE"
+        }
+        Some(Code::CannotOpen) => "see that the folder exists and that this user may read and write it",
+        Some(Code::NotADatabase) => {
+            "the file is no SQLite database; name another file with fence_open or FENCE_STORE, or move it away"
+        }
+        Some(Code::DatabaseCorrupt) => {
+            "move the file away with its -wal and -shm and call fence_advance with the largest fence in your data"
+        }
+        _ => "nothing was changed; call again, and if it stays, see to the file",
+    }
+}

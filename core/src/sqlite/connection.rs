@@ -1,0 +1,345 @@
+//! One connection to kv.db: how it is opened, how it is seen to be the wrong one, how its WAL is kept short.
+//!
+//! # The epoch is synced, a grant is not
+//!
+//! Opening commits a new epoch with `synchronous=FULL`; grants commit with `NORMAL`, which in WAL mode waits for no disk.
+//! A power loss may so take grants away, and with them their counts. But every later grant comes from a later opening,
+//! and its epoch is larger than the one on disk: no fence is given twice.
+//!
+//! # kv.db may be replaced while it is open
+//!
+//! A file that was deleted, moved or replaced goes on existing for whoever has it open. So each call first asks whether
+//! kv.db, its WAL and the file beside it are still the ones that were opened ([`Conn::is_replaced`]); a grant asks again
+//! after its commit, so that what was granted in a dead file is never handed out. On opening, a WAL that was written for
+//! another kv.db is removed: SQLite would lay its pages over the new file.
+//!
+//! # Checkpoints
+//!
+//! SQLite before 3.51.3 can, rarely, lose committed transactions when one process writes or checkpoints while another
+//! checkpoints (the WAL-reset bug, <https://www.sqlite.org/wal.html>). So `wal_autocheckpoint` is off, and a checkpoint
+//! runs only while this process holds the write lock through this connection and writes nothing itself
+//! ([`Conn::checkpoint`]): then no grant is under way in any process, nor is another such checkpoint, and no acknowledged
+//! grant can be lost. The checkpoint that SQLite makes when the last connection closes holds an exclusive lock on the
+//! file, so it is alone as well.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use rusqlite::config::DbConfig;
+use rusqlite::functions::FunctionFlags;
+use rusqlite::{Connection, OpenFlags, ffi};
+
+use super::location::beside;
+use super::schema::{self, Found};
+use super::sidecar::{FileId, Identity, Opening, Sidecar};
+use super::{busy, epoch};
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::fence::{Epoch, Fence};
+
+/// How often an opening begins anew because the file was replaced meanwhile.
+const OPENINGS: usize = 8;
+/// After how many pages in the WAL a checkpoint is made.
+const CHECKPOINT_PAGES: i32 = 4_000;
+
+/// An open connection to kv.db.
+pub(super) struct Conn {
+    /// Taken when it is closed, or left behind.
+    db: Option<Connection>,
+    /// The process that opened it. No other one may use or close it (LOCK-09).
+    process: u32,
+    /// What stands on disk; nothing for a store in memory.
+    disk: Option<Disk>,
+    /// How many pages the WAL held after the last commit. SQLite writes it, through a pointer.
+    wal_pages: Arc<AtomicI32>,
+    /// At how many pages a checkpoint is tried next.
+    checkpoint_at: i32,
+}
+
+/// The files of an open store.
+pub(super) struct Disk {
+    pub(super) path: PathBuf,
+    pub(super) sidecar: Arc<Sidecar>,
+    wal_path: PathBuf,
+    wal: FileId,
+}
+
+impl Conn {
+    /// Opens the file, makes it a store if it is empty, and commits a new epoch past `seen`.
+    pub(super) fn open(path: &Path, clock: &Arc<dyn Clock>, seen: Option<Fence>) -> Result<(Self, Epoch)> {
+        for _ in 0..OPENINGS {
+            if let Some(opened) = Self::try_open(path, clock, seen)? {
+                return Ok(opened);
+            }
+        }
+        Err(Error::Replaced { path: path.to_owned() })
+    }
+
+    /// Opens a store in memory, private to whoever opens it.
+    pub(super) fn open_in_memory(clock: &Arc<dyn Clock>, seen: Option<Fence>) -> Result<(Self, Epoch)> {
+        let path = Path::new(super::MEMORY);
+        let failed = |source| Error::sqlite(path, "opening it", source);
+        let db = Connection::open_in_memory_with_flags(flags()).map_err(failed)?;
+        prepare(&db, clock).map_err(failed)?;
+        let epoch = epoch::open(&db, path, clock, seen, &Found::Nothing)?;
+        Ok((Self::new(db, None), epoch))
+    }
+
+    /// Nothing if the file was replaced between two steps of its opening.
+    fn try_open(path: &Path, clock: &Arc<dyn Clock>, seen: Option<Fence>) -> Result<Option<(Self, Epoch)>> {
+        let failed = |doing| move |source| Error::sqlite(path, doing, source);
+        // This opens or makes the file, and neither reads it nor touches its WAL.
+        let db = Connection::open_with_flags(path, flags()).map_err(failed("opening it"))?;
+        if db.is_readonly("main").map_err(failed("opening it"))? {
+            let code = ffi::Error::new(ffi::SQLITE_READONLY);
+            return Err(failed("opening it")(rusqlite::Error::SqliteFailure(code, None)));
+        }
+        prepare(&db, clock).map_err(failed("opening it"))?;
+        let sidecar = Sidecar::open(path)?;
+        let opening = sidecar.opening()?;
+        if has_moved(&db) || sidecar.is_replaced() {
+            return Ok(None);
+        }
+        let Some(store) = one_file(path)? else { return Ok(None) };
+        let wal_path = beside(path, "-wal");
+        drop_foreign_wal(path, &wal_path, store, &opening)?;
+
+        let found = schema::look(&db, path)?;
+        use_wal(&db, path)?;
+        let epoch = epoch::open(&db, path, clock, seen, &found)?;
+
+        let Some(wal) = FileId::of(&wal_path) else {
+            return Ok(None);
+        };
+        opening.note(&Identity { store, wal })?;
+        drop(opening);
+        let disk = Disk {
+            path: path.to_owned(),
+            sidecar,
+            wal_path,
+            wal,
+        };
+        let conn = Self::new(db, Some(disk));
+        Ok((!conn.is_replaced()).then_some((conn, epoch)))
+    }
+
+    fn new(db: Connection, disk: Option<Disk>) -> Self {
+        let wal_pages = Arc::new(AtomicI32::new(0));
+        if disk.is_some() {
+            // SAFETY: the handle is open; the counter lives until after the connection is closed, see `drop`.
+            unsafe {
+                ffi::sqlite3_wal_hook(
+                    db.handle(),
+                    Some(note_wal_pages),
+                    Arc::as_ptr(&wal_pages).cast_mut().cast(),
+                );
+            }
+        }
+        Self {
+            db: Some(db),
+            process: std::process::id(),
+            disk,
+            wal_pages,
+            checkpoint_at: CHECKPOINT_PAGES,
+        }
+    }
+
+    /// The connection itself.
+    pub(super) fn db(&self) -> Result<&Connection> {
+        // It is there until `close` or `drop` takes it, and both end the value.
+        self.db.as_ref().ok_or_else(|| Error::Forked {
+            path: self.path().to_owned(),
+        })
+    }
+
+    /// Where the file is, as messages name it.
+    pub(super) fn path(&self) -> &Path {
+        self.disk.as_ref().map_or(Path::new(super::MEMORY), |disk| &disk.path)
+    }
+
+    /// The file beside the store; none for a store in memory.
+    pub(super) fn sidecar(&self) -> Option<&Arc<Sidecar>> {
+        self.disk.as_ref().map(|disk| &disk.sidecar)
+    }
+
+    /// Whether this process opened it.
+    pub(super) fn is_ours(&self) -> bool {
+        self.process == std::process::id()
+    }
+
+    /// Whether the path leads to other files by now than to those that are open.
+    pub(super) fn is_replaced(&self) -> bool {
+        let (Some(db), Some(disk)) = (&self.db, &self.disk) else {
+            return false;
+        };
+        has_moved(db) || FileId::of(&disk.wal_path) != Some(disk.wal) || disk.sidecar.is_replaced()
+    }
+
+    /// Whether the path leads to another kv.db by now than to the one that is open.
+    pub(super) fn has_moved(&self) -> bool {
+        self.disk.is_some() && self.db.as_ref().is_some_and(has_moved)
+    }
+
+    /// Leaves no transaction open.
+    pub(super) fn settle(&self) {
+        if let Some(db) = &self.db
+            && !db.is_autocommit()
+        {
+            // SQLite refuses it only where it has rolled back by itself.
+            let _ = db.execute_batch("rollback");
+        }
+    }
+
+    /// Brings the WAL back into the file if it has grown long, see the head of this file. What does not work now is
+    /// tried again later: a checkpoint only saves room.
+    pub(super) fn checkpoint(&mut self) {
+        let pages = self.wal_pages.load(Ordering::Relaxed);
+        if pages < self.checkpoint_at {
+            if pages < CHECKPOINT_PAGES {
+                self.checkpoint_at = CHECKPOINT_PAGES;
+            }
+            return;
+        }
+        self.checkpoint_at = pages.saturating_add(CHECKPOINT_PAGES);
+        let (Some(db), Some(disk)) = (&self.db, &self.disk) else {
+            return;
+        };
+        let run = || -> rusqlite::Result<()> {
+            db.execute_batch("begin immediate")?;
+            let other = Connection::open_with_flags(&disk.path, flags() & !OpenFlags::SQLITE_OPEN_CREATE)?;
+            if !has_moved(&other) && !has_moved(db) {
+                other.query_row("pragma wal_checkpoint(passive)", [], |_| Ok(()))?;
+            }
+            // Not the last connection: closing it makes no checkpoint.
+            drop(other);
+            db.execute_batch("commit")
+        };
+        if run().is_err() {
+            self.settle();
+        }
+    }
+
+    /// Closes it without a checkpoint, as before a fork.
+    pub(super) fn close_quietly(mut self) {
+        if let Some(db) = self.db.take() {
+            // Without it, closing only takes longer.
+            let _ = db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+            drop(db);
+        }
+    }
+}
+
+impl Drop for Conn {
+    fn drop(&mut self) {
+        if self.is_ours() {
+            drop(self.db.take());
+        } else if let Some(db) = self.db.take() {
+            // LOCK-09: a child neither uses nor closes its parent's connection; it leaves it behind.
+            std::mem::forget(db);
+            std::mem::forget(Arc::clone(&self.wal_pages));
+        }
+    }
+}
+
+fn flags() -> OpenFlags {
+    // Threads are kept apart by the engine's mutex; a host's shared cache is not ours to share.
+    OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_PRIVATE_CACHE
+}
+
+/// Sets up a connection; reads and writes nothing.
+fn prepare(db: &Connection, clock: &Arc<dyn Clock>) -> rusqlite::Result<()> {
+    db.busy_handler(Some(busy::handler))?;
+    db.set_prepared_statement_cache_capacity(64);
+    // kv.db has no triggers or views of ours: what somebody put there is not run.
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
+    db.execute_batch("pragma trusted_schema = off; pragma temp_store = memory; pragma fullfsync = on; pragma checkpoint_fullfsync = on")?;
+    let clock = Arc::clone(clock);
+    // The lease clock in SQL: it is read when the row is, with the write lock in hand, not when the call began.
+    db.create_scalar_function("now_ms", 0, FunctionFlags::SQLITE_UTF8, move |_| Ok(clock.now_ms()))
+}
+
+/// Sets the journal to WAL, which stays in the file.
+fn use_wal(db: &Connection, path: &Path) -> Result<()> {
+    let mode: String = db
+        .query_row("pragma journal_mode = wal", [], |row| row.get(0))
+        .map_err(|source| Error::sqlite(path, "setting its journal to WAL", source))?;
+    if !mode.eq_ignore_ascii_case("wal") {
+        let code = ffi::Error::new(ffi::SQLITE_CANTOPEN);
+        let message = format!("this file system or this SQLite does not do WAL (the journal is {mode})");
+        let source = rusqlite::Error::SqliteFailure(code, Some(message));
+        return Err(Error::sqlite(path, "setting its journal to WAL", source));
+    }
+    db.execute_batch("pragma wal_autocheckpoint = 0")
+        .map_err(|source| Error::sqlite(path, "setting its journal to WAL", source))
+}
+
+/// The file's identity; nothing if it is gone again.
+fn one_file(path: &Path) -> Result<Option<FileId>> {
+    let Ok(found) = std::fs::metadata(path) else {
+        return Ok(None);
+    };
+    let links = std::os::unix::fs::MetadataExt::nlink(&found);
+    if links > 1 {
+        return Err(Error::HardLinked {
+            path: path.to_owned(),
+            links,
+        });
+    }
+    Ok(Some(FileId::from_metadata(&found)))
+}
+
+/// Removes the WAL and its index if kv.db was replaced since they were written. A WAL that came together with the new
+/// kv.db (a copy of both) stays; its index does not, SQLite makes it anew.
+fn drop_foreign_wal(path: &Path, wal_path: &Path, store: FileId, opening: &Opening<'_>) -> Result<()> {
+    let Some(noted) = opening.noted() else { return Ok(()) };
+    if noted.store == store {
+        return Ok(());
+    }
+    let mut foreign = vec![beside(path, "-shm")];
+    if FileId::of(wal_path) == Some(noted.wal) {
+        foreign.push(wal_path.to_owned());
+    }
+    for path in foreign {
+        match std::fs::remove_file(&path) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                let doing = "removing what belongs to a store that was replaced";
+                return Err(Error::Io { path, doing, source });
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Whether the file that is open is no longer the one at its path. SQLite compares inodes; nothing is opened.
+fn has_moved(db: &Connection) -> bool {
+    let mut moved: std::ffi::c_int = 0;
+    // SAFETY: the handle is open, the name is a C string, and the answer is written to an int that lives long enough.
+    let code = unsafe {
+        ffi::sqlite3_file_control(
+            db.handle(),
+            c"main".as_ptr(),
+            ffi::SQLITE_FCNTL_HAS_MOVED,
+            (&raw mut moved).cast(),
+        )
+    };
+    code == ffi::SQLITE_OK && moved != 0
+}
+
+/// SQLite tells after each commit how many pages the WAL holds.
+unsafe extern "C" fn note_wal_pages(
+    pages: *mut std::ffi::c_void,
+    _db: *mut ffi::sqlite3,
+    _name: *const std::ffi::c_char,
+    count: std::ffi::c_int,
+) -> std::ffi::c_int {
+    // SAFETY: the pointer is that of the connection's own counter, which outlives the connection.
+    let pages = unsafe { &*pages.cast::<AtomicI32>() };
+    pages.store(count, Ordering::Relaxed);
+    ffi::SQLITE_OK
+}

@@ -1,0 +1,336 @@
+//! A grant, from top to bottom.
+//!
+//! One transaction looks at the row of each key and at its line, and if all are free takes the next count and writes the
+//! rows. A key that is held so costs a read and nothing else. Epoch and count are read and bumped in the transaction
+//! that writes the lease and are kept nowhere else: another process may have opened the store since (LOCK-02, LOCK-03).
+//!
+//! The transaction begins as a reader and becomes a writer with its first write. SQLite refuses that if anybody else has
+//! written meanwhile, so whatever was read still stands. Then it begins anew as a writer, with the lock in hand.
+
+use rusqlite::{Row, params};
+
+use super::line::{self, Place};
+use super::term::{Standing, Term};
+use super::{Done, Engine, Session, reap};
+use crate::error::{Error, Result};
+use crate::fence::{Count, Epoch, Fence};
+use crate::key::Key;
+use crate::limits::{Delay, Limit, Ttl};
+use crate::permit::PermitId;
+
+/// What is asked for.
+pub(crate) struct Request<'a> {
+    /// One key, or several that are taken under one fence, all or none. Without doubles.
+    pub(crate) keys: &'a [Key<'a>],
+    /// Of a permit: how many of the key's permits may be live with it.
+    pub(crate) limit: Option<Limit>,
+    /// Whether it is a lease of several keys, even if only one was named.
+    pub(crate) several: bool,
+    pub(crate) ttl: Ttl,
+    pub(crate) delay: Delay,
+    /// Whether it ends with this process.
+    pub(crate) bound: bool,
+}
+
+/// What was granted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Granted {
+    Lease(Fence),
+    Permit(PermitId),
+}
+
+/// What came of one attempt.
+pub(crate) enum Attempt {
+    Granted(Granted),
+    /// Somebody holds a key, or it is closed, or others stand in line before us.
+    Busy {
+        /// How many stand before us, as far as it was counted.
+        ahead: usize,
+        /// In how many milliseconds the first obstacle ends by itself, if that is known.
+        ends_in: Option<i64>,
+    },
+}
+
+/// What one look at the keys found.
+struct Look {
+    epoch: i64,
+    count: i64,
+    now: i64,
+    /// The obstacle, if there is one.
+    busy: Option<Attempt>,
+    /// Rows that must be written before they can stand, see [`Term::at`].
+    mends: Vec<(String, Term)>,
+    /// Whether anybody, dead or alive, is written down in a line of these keys.
+    has_line: bool,
+}
+
+const BEGIN: &str = "begin";
+const BEGIN_WRITING: &str = "begin immediate";
+
+impl Engine {
+    /// Tries once to get what is asked for, from the given place in line. Waits for nobody but a writer.
+    pub(crate) fn attempt(&self, request: &Request<'_>, place: &mut Place) -> Result<Attempt> {
+        self.call(|session, seen| {
+            let failed = session.failed("granting a lease");
+            let process = if request.bound { session.token()? } else { 0 };
+            let permit = request.limit.map(|_| PermitId::random()).transpose()?;
+            for begin in [BEGIN, BEGIN_WRITING] {
+                session.run(begin).map_err(&failed)?;
+                match transact(session, *seen, request, place, process, permit) {
+                    Ok(Outcome::Busy(busy)) => return Ok(Done::Yes(busy)),
+                    Ok(Outcome::Restored) => return Ok(Done::Restored),
+                    Ok(Outcome::Granted(granted)) => {
+                        if let Granted::Lease(fence) = granted {
+                            *seen = Some(fence);
+                        }
+                        if let (true, Some(sidecar)) = (request.bound, session.sidecar) {
+                            sidecar.keep();
+                        }
+                        *place = Place::default();
+                        return Ok(Done::IfStillThere(Attempt::Granted(granted)));
+                    }
+                    Err(error) if begin == BEGIN && is_busy(&error) => session.run("rollback").map_err(&failed)?,
+                    Err(error) => return Err(failed(error)),
+                }
+            }
+            // The second round waits for the lock and cannot end in "busy, begin anew".
+            Err(Error::Replaced {
+                path: session.path.to_owned(),
+            })
+        })
+    }
+}
+
+enum Outcome {
+    Granted(Granted),
+    Busy(Attempt),
+    /// The file knows less than this process has seen of it.
+    Restored,
+}
+
+/// Everything between BEGIN and COMMIT.
+fn transact(
+    session: &Session<'_>,
+    seen: Option<Fence>,
+    request: &Request<'_>,
+    place: &mut Place,
+    process: i64,
+    permit: Option<PermitId>,
+) -> rusqlite::Result<Outcome> {
+    let look = look(session, request, place)?;
+    for (key, term) in &look.mends {
+        mend(session, key, *term)?;
+    }
+    if let Some(busy) = look.busy {
+        session.run(if look.mends.is_empty() { "rollback" } else { "commit" })?;
+        return Ok(Outcome::Busy(busy));
+    }
+    // A file that gives a fence that was seen already was put back; and there is no count after the last one.
+    let Some(fence) = next_fence(&look).filter(|fence| Some(*fence) > seen) else {
+        session.run("rollback")?;
+        return Ok(Outcome::Restored);
+    };
+    let granted = match permit {
+        None => {
+            reap::bump(session, fence)?;
+            for key in request.keys {
+                write_lease(session, request, *key, fence, process)?;
+            }
+            Granted::Lease(fence)
+        }
+        Some(permit) => {
+            for key in request.keys {
+                write_permit(session, request, *key, permit, process, look.now)?;
+            }
+            Granted::Permit(permit)
+        }
+    };
+    if look.has_line {
+        // Whoever was written down before us is dead, or this would not be granted.
+        line::close_up(session, request, place)?;
+    }
+    session.run("commit")?;
+    Ok(Outcome::Granted(granted))
+}
+
+/// Looks at every key: its row, or its live permits, and its line.
+fn look(session: &Session<'_>, request: &Request<'_>, place: &mut Place) -> rusqlite::Result<Look> {
+    let mut look = Look {
+        epoch: 0,
+        count: 0,
+        now: session.clock.now_ms(),
+        busy: None,
+        mends: Vec::new(),
+        has_line: false,
+    };
+    for key in request.keys {
+        let (has_line, term) = session
+            .db
+            .prepare_cached(
+                "select s.epoch, s.count,
+                        exists (select 1 from waiters where key = ?1 and semaphore = ?2),
+                        l.expires, l.ttl, l.delay, l.process
+                   from store s left join leases l on l.key = ?1 and l.permit = x'' and ?2 = 0
+                  where s.id = 1",
+            )?
+            .query_row(params![key.as_str(), request.limit.is_some()], |row| {
+                look.epoch = row.get(0)?;
+                look.count = row.get(1)?;
+                Ok((row.get(2)?, read_term(row)?))
+            })?;
+        look.has_line |= has_line;
+        if has_line || place.stands() {
+            let ahead = line::ahead(session, *key, request, place, look.now)?;
+            if ahead > 0 {
+                look.busy = Some(Attempt::Busy { ahead, ends_in: None });
+                continue;
+            }
+        }
+        let ends_in = match request.limit {
+            Some(limit) => permits_left(session, *key, limit, &mut look)?,
+            None => term.and_then(|term| {
+                let (standing, mended) = term.at(look.now, |token| session.is_alive(token));
+                look.mends.extend(mended.map(|term| (key.as_str().to_owned(), term)));
+                match standing {
+                    Standing::Held(left) | Standing::Closed(left) => Some(left),
+                    Standing::Over => None,
+                }
+            }),
+        };
+        if ends_in.is_some() && look.busy.is_none() {
+            look.busy = Some(Attempt::Busy { ahead: 0, ends_in });
+        }
+    }
+    Ok(look)
+}
+
+fn read_term(row: &Row<'_>) -> rusqlite::Result<Option<Term>> {
+    let Some(expires) = row.get(3)? else { return Ok(None) };
+    Ok(Some(Term {
+        expires,
+        ttl: row.get(4)?,
+        delay: row.get(5)?,
+        process: row.get(6)?,
+    }))
+}
+
+/// In how many milliseconds a permit becomes free, at the latest; nothing if one is free now. SEM-01: the live permits
+/// are compared with the limit that this request names.
+fn permits_left(session: &Session<'_>, key: Key<'_>, limit: Limit, look: &mut Look) -> rusqlite::Result<Option<i64>> {
+    let mut live = 0;
+    let mut first_end = i64::MAX;
+    let mut select = session.db.prepare_cached(
+        "select process, count(*), min(expires), max(expires - min(max(ttl, 1), 31536000000)) > ?2
+           from leases where key = ?1 and permit > x'' and expires > ?2 group by process",
+    )?;
+    let mut rows = select.query(params![key.as_str(), look.now])?;
+    while let Some(row) = rows.next()? {
+        let process: i64 = row.get(0)?;
+        if process != 0 && !session.is_alive(process) {
+            continue;
+        }
+        live += row.get::<_, i64>(1)?;
+        first_end = first_end.min(row.get(2)?);
+        if row.get(3)? {
+            // Somebody wrote a time by hand that no grant writes: no permit lasts beyond its own ttl after first sight.
+            let now = look.now;
+            look.mends.push((
+                key.as_str().to_owned(),
+                Term {
+                    expires: now,
+                    ttl: 0,
+                    delay: 0,
+                    process,
+                },
+            ));
+        }
+    }
+    Ok((live >= limit.get()).then_some(first_end.saturating_sub(look.now)))
+}
+
+/// Writes down what [`look`] found that cannot stand. A ttl of 0 means a key's permits.
+fn mend(session: &Session<'_>, key: &str, term: Term) -> rusqlite::Result<()> {
+    if term.ttl == 0 {
+        session
+            .db
+            .prepare_cached(
+                "update leases set ttl = min(max(ttl, 1), 31536000000), expires = ?2 + min(max(ttl, 1), 31536000000)
+                  where key = ?1 and permit > x'' and expires - min(max(ttl, 1), 31536000000) > ?2",
+            )?
+            .execute(params![key, term.expires])?;
+        return Ok(());
+    }
+    session
+        .db
+        .prepare_cached(
+            "update leases set expires = ?2, ttl = ?3, delay = ?4, process = ?5 where key = ?1 and permit = x''",
+        )?
+        .execute(params![key, term.expires, term.ttl, term.delay, term.process])?;
+    Ok(())
+}
+
+/// The fence after the last one; nothing if the row cannot be continued.
+fn next_fence(look: &Look) -> Option<Fence> {
+    let epoch = u64::try_from(look.epoch).ok()?;
+    let count = u64::try_from(look.count).ok()?.checked_add(1)?;
+    i64::try_from(count).ok()?;
+    Some(Fence::new(Epoch::new(epoch), Count::new(count)))
+}
+
+/// LOCK-05: the ttl counts from here, where the lock is in hand and the wait is over.
+fn write_lease(
+    session: &Session<'_>,
+    request: &Request<'_>,
+    key: Key<'_>,
+    fence: Fence,
+    process: i64,
+) -> rusqlite::Result<()> {
+    session
+        .db
+        .prepare_cached(
+            "insert or replace into leases (key, permit, epoch, count, expires, ttl, delay, pid, process, several)
+             values (?1, x'', ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        )?
+        .execute(params![
+            key.as_str(),
+            fence.epoch().get().cast_signed(),
+            fence.count().get().cast_signed(),
+            session.clock.now_ms().saturating_add(request.ttl.get()),
+            request.ttl.get(),
+            request.delay.get(),
+            std::process::id(),
+            process,
+            request.several,
+        ])?;
+    Ok(())
+}
+
+fn write_permit(
+    session: &Session<'_>,
+    request: &Request<'_>,
+    key: Key<'_>,
+    permit: PermitId,
+    process: i64,
+    now: i64,
+) -> rusqlite::Result<()> {
+    reap::permits(session, key, now)?;
+    session
+        .db
+        .prepare_cached(
+            "insert into leases (key, permit, epoch, count, expires, ttl, delay, pid, process, several)
+             values (?1, ?2, 0, 0, ?3, ?4, 0, ?5, ?6, 0)",
+        )?
+        .execute(params![
+            key.as_str(),
+            permit.as_bytes(),
+            session.clock.now_ms().saturating_add(request.ttl.get()),
+            request.ttl.get(),
+            std::process::id(),
+            process,
+        ])?;
+    Ok(())
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(rusqlite::ErrorCode::DatabaseBusy))
+}

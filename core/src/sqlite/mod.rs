@@ -1,0 +1,244 @@
+//! The engine on a SQLite file.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `location.rs` | which file is meant |
+//! | `registry.rs` | one engine for each file in a process |
+//! | `fork.rs` | what happens to engines when the process forks |
+//! | `sidecar.rs` | the small file beside kv.db: who opens, who lives |
+//! | `schema.rs` | the tables |
+//! | `connection.rs` | opening, noticing a replaced file, checkpoints |
+//! | `busy.rs` | waiting for another process's write |
+//! | `epoch.rs` | lifting the epoch |
+//! | `term.rs` | for how long a row holds its key |
+//! | `grant.rs` | a grant, from top to bottom |
+//! | `end.rs` | renewing and releasing |
+//! | `line.rs` | who is served next |
+//! | `reap.rs` | removing what is over |
+//! | `list.rs` | reading what is live |
+//!
+//! Every call goes through [`Engine::call`], which has the rules that all calls share in one place.
+
+mod busy;
+mod connection;
+mod end;
+mod epoch;
+mod fork;
+mod grant;
+mod line;
+mod list;
+mod location;
+mod reap;
+mod registry;
+mod schema;
+mod sidecar;
+mod term;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rusqlite::{Connection, ffi};
+
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::fence::{Count, Epoch, Fence};
+use connection::Conn;
+use sidecar::Sidecar;
+
+pub(crate) use end::Name;
+pub(crate) use grant::{Attempt, Granted, Request};
+pub(crate) use line::Place;
+pub(crate) use list::PageMark;
+pub(crate) use registry::find;
+
+/// The path of a store in memory.
+pub(crate) const MEMORY: &str = ":memory:";
+
+/// How often a call begins anew because the file was replaced while it ran.
+const ATTEMPTS: usize = 8;
+
+/// One store in this process: its file and, once it was needed, the one connection to it.
+pub(crate) struct Engine {
+    path: PathBuf,
+    clock: Arc<dyn Clock>,
+    state: Mutex<State>,
+    /// Set in a child that was forked while another thread held `state`: nobody will ever let go of it.
+    abandoned: AtomicBool,
+}
+
+/// What a thread has to itself while it is in a call.
+struct State {
+    conn: Option<Conn>,
+    /// The largest fence that this process has seen of this store. A file that knows less was restored.
+    seen: Option<Fence>,
+}
+
+/// What a call works with.
+struct Session<'a> {
+    db: &'a Connection,
+    path: &'a Path,
+    clock: &'a Arc<dyn Clock>,
+    sidecar: Option<&'a Arc<Sidecar>>,
+}
+
+impl Session<'_> {
+    /// Whether the process with this token lives. In a store in memory there is but this process.
+    fn is_alive(&self, token: i64) -> bool {
+        self.sidecar.is_none_or(|sidecar| sidecar.is_alive(token))
+    }
+
+    /// This process's token.
+    fn token(&self) -> Result<i64> {
+        self.sidecar.map_or(Ok(1), |sidecar| sidecar.token())
+    }
+
+    /// Runs one statement without parameters or rows.
+    fn run(&self, sql: &str) -> rusqlite::Result<()> {
+        self.db.prepare_cached(sql)?.execute([]).map(drop)
+    }
+
+    /// Names the work for an error of SQLite.
+    fn failed(&self, doing: &'static str) -> impl Fn(rusqlite::Error) -> Error + use<'_> {
+        move |source| Error::sqlite(self.path, doing, source)
+    }
+}
+
+impl Engine {
+    fn new(path: PathBuf, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            path,
+            clock,
+            state: Mutex::new(State { conn: None, seen: None }),
+            abandoned: AtomicBool::new(false),
+        }
+    }
+
+    /// A store in memory, private to whoever made it.
+    pub(crate) fn in_memory(clock: Arc<dyn Clock>) -> Self {
+        Self::new(PathBuf::from(MEMORY), clock)
+    }
+
+    /// An engine of its own on the file, beside the process's other one: as if another process had opened it.
+    pub(crate) fn alone(path: &Path, clock: Arc<dyn Clock>) -> Result<Self> {
+        Ok(Self::new(location::resolve(path)?, clock))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn is_in_memory(&self) -> bool {
+        self.path == Path::new(MEMORY)
+    }
+
+    /// The right to use the connection. What another process opened is left behind (LOCK-09), and what a call that
+    /// panicked left open is rolled back.
+    fn lock(&self) -> Result<MutexGuard<'_, State>> {
+        if self.abandoned.load(Ordering::Relaxed) {
+            return Err(Error::Forked {
+                path: self.path.clone(),
+            });
+        }
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match &state.conn {
+            Some(conn) if !conn.is_ours() => state.conn = None,
+            Some(conn) => conn.settle(),
+            None => {}
+        }
+        Ok(state)
+    }
+
+    /// Runs one call on the right file:
+    ///
+    /// * opens the store if it is not open, or if its files were replaced since (LOCK-08);
+    /// * leaves no transaction open, whatever came of the work;
+    /// * begins anew on the new file when the work failed, or ended in something to be handed out, on a file that is no
+    ///   longer there; and once more when SQLite found the file broken, which is how a WAL that was taken away shows.
+    fn call<T>(&self, mut work: impl FnMut(&Session<'_>, &mut Option<Fence>) -> Result<Done<T>>) -> Result<T> {
+        let mut state = self.lock()?;
+        for attempt in 0..ATTEMPTS {
+            let mut conn = match state.conn.take() {
+                Some(conn) if !conn.is_replaced() => conn,
+                _ => self.open(&mut state.seen)?,
+            };
+            let done = conn.db().and_then(|db| {
+                let session = Session {
+                    db,
+                    path: &self.path,
+                    clock: &self.clock,
+                    sidecar: conn.sidecar(),
+                };
+                work(&session, &mut state.seen)
+            });
+            conn.settle();
+            let answer = match done {
+                Ok(Done::Yes(answer)) => Ok(answer),
+                Ok(Done::IfStillThere(answer)) if !conn.has_moved() => Ok(answer),
+                Ok(_) => continue,
+                Err(error) if attempt == 0 && is_broken(&error) => continue,
+                Err(_) if conn.is_replaced() => continue,
+                Err(error) => Err(error),
+            };
+            conn.checkpoint();
+            state.conn = Some(conn);
+            return answer;
+        }
+        Err(Error::Replaced {
+            path: self.path.clone(),
+        })
+    }
+
+    fn open(&self, seen: &mut Option<Fence>) -> Result<Conn> {
+        let (conn, epoch) = if self.is_in_memory() {
+            Conn::open_in_memory(&self.clock, *seen)?
+        } else {
+            Conn::open(&self.path, &self.clock, *seen)?
+        };
+        *seen = (*seen).max(Some(Fence::new(epoch, Count::new(0))));
+        Ok(conn)
+    }
+
+    /// Opens the store if it is not open yet.
+    pub(crate) fn ensure_open(&self) -> Result<()> {
+        self.call(|_, _| Ok(Done::Yes(())))
+    }
+
+    /// The epoch that stands now.
+    pub(crate) fn epoch(&self) -> Result<Epoch> {
+        self.call(|session, _| {
+            let epoch: i64 = session
+                .db
+                .prepare_cached("select epoch from store where id = 1")
+                .and_then(|mut select| select.query_row([], |row| row.get(0)))
+                .map_err(session.failed("reading the epoch"))?;
+            Ok(Done::Yes(Epoch::new(epoch.max(0).unsigned_abs())))
+        })
+    }
+
+    /// Lifts the epoch past that of `fence`. See [`epoch::advance`].
+    pub(crate) fn advance(&self, fence: Fence) -> Result<Epoch> {
+        self.call(|session, _| {
+            let epoch = epoch::advance(session.db, session.path, session.clock, fence)?;
+            Ok(Done::IfStillThere(epoch))
+        })
+    }
+}
+
+/// What the work of a call came to.
+enum Done<T> {
+    /// This, whatever became of the file since.
+    Yes(T),
+    /// This, if the file is still the one at its path; else begin anew on the new one.
+    IfStillThere(T),
+    /// Nothing: the file is older than what this process has seen. Begin anew, with an epoch past that.
+    Restored,
+}
+
+/// Whether SQLite found the file in a state that opening it anew may mend: a WAL that was taken away under it, say.
+fn is_broken(error: &Error) -> bool {
+    matches!(
+        error.code() & 0xff,
+        ffi::SQLITE_CORRUPT | ffi::SQLITE_NOTADB | ffi::SQLITE_IOERR | ffi::SQLITE_PROTOCOL | ffi::SQLITE_SCHEMA
+    )
+}

@@ -1,0 +1,102 @@
+//! Removing what is over, a little at a time.
+//!
+//! Every eighth lease looks at the next [`ROWS`] rows in the order of their keys and deletes those that are over. That is
+//! four rows for each that a grant can add, so a store does not grow for long beyond what is live; and no call ever pays
+//! for many. Where it stopped is kept in the store's row, which a grant writes anyway: also a shell that takes one lease
+//! and ends does its share. Deleting a row never lowers a fence, for the count is not in it.
+
+use rusqlite::params;
+
+use super::Session;
+use super::line::STALL_MS;
+use super::term::{Standing, Term};
+use crate::fence::Fence;
+use crate::key::Key;
+
+/// How many rows are looked at.
+const ROWS: i64 = 32;
+/// Every how many counts.
+const EVERY: u64 = 8;
+
+/// Writes the count of this fence, and removes some rows when it is time.
+pub(super) fn bump(session: &Session<'_>, fence: Fence) -> rusqlite::Result<()> {
+    let count = fence.count().get();
+    // LOCK-02, LOCK-03: the count that this transaction read is bumped by the same transaction.
+    if count.is_multiple_of(EVERY) {
+        let reaped = some(session)?;
+        session
+            .db
+            .prepare_cached("update store set count = ?1, reaped = ?2 where id = 1")?
+            .execute(params![count.cast_signed(), reaped])?;
+    } else {
+        session
+            .db
+            .prepare_cached("update store set count = ?1 where id = 1")?
+            .execute(params![count.cast_signed()])?;
+    }
+    Ok(())
+}
+
+/// Looks at some rows; gives the key of the last one, or '' after the end.
+fn some(session: &Session<'_>) -> rusqlite::Result<String> {
+    let now = session.clock.now_ms();
+    let mut select = session.db.prepare_cached(
+        "select key, permit, expires, ttl, delay, process from leases
+          where key > (select reaped from store where id = 1) order by key, permit limit ?1",
+    )?;
+    let mut rows = select.query(params![ROWS])?;
+    let mut over: Vec<(String, Vec<u8>)> = Vec::new();
+    let mut last = String::new();
+    let mut looked = 0;
+    while let Some(row) = rows.next()? {
+        let term = Term {
+            expires: row.get(2)?,
+            ttl: row.get(3)?,
+            delay: row.get(4)?,
+            process: row.get(5)?,
+        };
+        last = row.get(0)?;
+        looked += 1;
+        if term.at(now, |token| session.is_alive(token)).0 == Standing::Over {
+            over.push((last.clone(), row.get(1)?));
+        }
+    }
+    drop(rows);
+    let mut delete = session
+        .db
+        .prepare_cached("delete from leases where key = ?1 and permit = ?2")?;
+    for (key, permit) in over {
+        delete.execute(params![key, permit])?;
+    }
+    if looked < ROWS {
+        // Once in each round, also those who went away from a line without a word.
+        session
+            .db
+            .prepare_cached("delete from waiters where beat < ?1")?
+            .execute(params![now.saturating_sub(10 * STALL_MS)])?;
+        last.clear();
+    }
+    Ok(last)
+}
+
+/// Removes the permits of a semaphore that are over.
+pub(super) fn permits(session: &Session<'_>, key: Key<'_>, now: i64) -> rusqlite::Result<()> {
+    session
+        .db
+        .prepare_cached("delete from leases where key = ?1 and permit > x'' and expires <= ?2")?
+        .execute(params![key.as_str(), now])?;
+    let processes: Vec<i64> = session
+        .db
+        .prepare_cached("select distinct process from leases where key = ?1 and permit > x'' and process <> 0")?
+        .query_map(params![key.as_str()], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    for process in processes {
+        if !session.is_alive(process) {
+            session
+                .db
+                .prepare_cached("delete from leases where key = ?1 and permit > x'' and process = ?2")?
+                .execute(params![key.as_str(), process])?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,35 @@
+//! One engine, and so one connection, for each kv.db in a process. It goes when nobody uses it any more.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use once_cell::sync::Lazy;
+
+use super::{Engine, fork, location};
+use crate::clock::SystemClock;
+use crate::error::Result;
+
+/// The engines of a process, by the resolved path of their file.
+pub(super) type Engines = HashMap<PathBuf, Weak<Engine>>;
+
+static ENGINES: Lazy<Mutex<Engines>> = Lazy::new(Mutex::default);
+
+/// The engine of this file: the one that the process has, or a new one.
+pub(crate) fn find(path: &Path) -> Result<Arc<Engine>> {
+    let path = location::resolve(path)?;
+    fork::watch();
+    let mut engines = lock();
+    if let Some(engine) = engines.get(&path).and_then(Weak::upgrade) {
+        return Ok(engine);
+    }
+    engines.retain(|_, engine| engine.strong_count() > 0);
+    let engine = Arc::new(Engine::new(path.clone(), Arc::new(SystemClock)));
+    engines.insert(path, Arc::downgrade(&engine));
+    Ok(engine)
+}
+
+/// The engines, for this thread alone.
+pub(super) fn lock() -> MutexGuard<'static, Engines> {
+    ENGINES.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,442 @@
+//! The store: the file kv.db with the epoch, the count and the live leases.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::clock::{Clock, SystemClock};
+use crate::error::{Error, Result};
+use crate::fence::{Epoch, Fence};
+use crate::key::Key;
+use crate::lease::{Hold, Lease};
+use crate::limits::{Delay, Limit, Ttl, Wait};
+use crate::permit::PermitId;
+use crate::sqlite::{self, Engine, Granted, Name, PageMark, Request};
+use crate::wait;
+
+/// How many keys one lease may hold.
+const MOST_KEYS: usize = 1_000;
+
+/// How a lease or a permit is acquired.
+///
+/// ```
+/// use fence_core::{AcquireOptions, Ttl, Wait};
+///
+/// let options = AcquireOptions {
+///     ttl: Ttl::new(60_000)?,
+///     wait: Wait::new(5_000)?,
+///     ..AcquireOptions::default()
+/// };
+/// assert!(!options.bound);
+/// # Ok::<(), fence_core::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AcquireOptions {
+    /// How long it lasts from the moment of the grant. 30 s unless said otherwise.
+    pub ttl: Ttl,
+    /// For how long to wait for it. Not at all unless said otherwise.
+    pub wait: Wait,
+    /// For how long the key stays closed if the lease ends without release. A permit has no delay.
+    pub delay: Delay,
+    /// Whether it ends at once when this process ends, however it dies.
+    pub bound: bool,
+}
+
+/// A store, open in this process. Clones are the same store; the file closes with the last one.
+///
+/// ```
+/// use fence_core::{AcquireOptions, Store};
+///
+/// let folder = tempfile::tempdir()?;
+/// let store = Store::open(folder.path().join("kv.db"))?;
+/// let first = store.acquire("chat:42", &AcquireOptions::default())?.ok_or("held")?;
+/// assert_eq!(store.acquire("chat:42", &AcquireOptions::default())?, None); // Somebody holds it.
+/// assert!(store.release("chat:42", first.fence())?);
+///
+/// let second = store.acquire("chat:42", &AcquireOptions::default())?.ok_or("held")?;
+/// assert!(second.fence() > first.fence());
+/// assert!(!store.release("chat:42", first.fence())?); // That lease is over.
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Store {
+    engine: Arc<Engine>,
+}
+
+impl Store {
+    /// Opens the store in this file and commits a new epoch, synced to the disk. A file that does not exist is made; its
+    /// folder must exist. The path may be relative, a symbolic link or a `file:` URI. Within a process the same file is
+    /// opened once, whatever the spelling.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Path`], [`Error::Io`], [`Error::NotAStore`], [`Error::NewerFormat`], [`Error::HardLinked`],
+    /// [`Error::Busy`], [`Error::Sqlite`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let engine = sqlite::find(path.as_ref())?;
+        engine.ensure_open()?;
+        Ok(Self { engine })
+    }
+
+    /// Opens a store that lives in memory and ends with its last clone. Nobody else sees it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Sqlite`] when there is no memory for it.
+    ///
+    /// ```
+    /// assert!(fence_core::Store::in_memory()?.holds()?.next().is_none());
+    /// # Ok::<(), fence_core::Error>(())
+    /// ```
+    pub fn in_memory() -> Result<Self> {
+        Self::with_engine(Engine::in_memory(Arc::new(SystemClock)))
+    }
+
+    /// Opens the file with a clock of one's own and a connection of its own, as another process would. For tests.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::open`].
+    ///
+    /// ```
+    /// use fence_core::{Store, clock::SystemClock};
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let one = Store::with_clock(folder.path().join("kv.db"), SystemClock)?;
+    /// let other = Store::with_clock(folder.path().join("kv.db"), SystemClock)?;
+    /// assert_eq!(one.epoch()?, other.epoch()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_clock(path: impl AsRef<Path>, clock: impl Clock) -> Result<Self> {
+        Self::with_engine(Engine::alone(path.as_ref(), Arc::new(clock))?)
+    }
+
+    fn with_engine(engine: Engine) -> Result<Self> {
+        engine.ensure_open()?;
+        Ok(Self {
+            engine: Arc::new(engine),
+        })
+    }
+
+    /// The file's absolute path without symbolic links; `:memory:` of a store in memory.
+    ///
+    /// ```
+    /// assert_eq!(fence_core::Store::in_memory()?.path().to_str(), Some(":memory:"));
+    /// # Ok::<(), fence_core::Error>(())
+    /// ```
+    pub fn path(&self) -> &Path {
+        self.engine.path()
+    }
+
+    /// The epoch of the fences that are given now.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file: [`Error::Busy`], [`Error::Sqlite`], and those of [`Store::open`] if it was replaced.
+    ///
+    /// ```
+    /// let store = fence_core::Store::in_memory()?;
+    /// assert!(store.epoch()?.get() > 1_700_000_000_000);
+    /// # Ok::<(), fence_core::Error>(())
+    /// ```
+    pub fn epoch(&self) -> Result<Epoch> {
+        self.engine.epoch()
+    }
+
+    /// Lifts the epoch past this fence's, if it is not past it already; gives the epoch that stands then. For a store
+    /// that was restored from a backup: give the largest fence in your data (LOCK-10).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::EpochExhausted`] for a fence whose epoch is 2^63 - 1 or more, and those of the file.
+    ///
+    /// ```
+    /// use fence_core::{Count, Epoch, Fence, Store};
+    ///
+    /// let store = Store::in_memory()?;
+    /// let seen = Fence::new(Epoch::new(9_000_000_000_000), Count::new(7));
+    /// assert_eq!(store.advance(seen)?, Epoch::new(9_000_000_000_001));
+    /// # Ok::<(), fence_core::Error>(())
+    /// ```
+    pub fn advance(&self, fence: Fence) -> Result<Epoch> {
+        self.engine.advance(fence)
+    }
+
+    /// Takes the lease of a key; nothing if somebody else holds it for longer than the options would wait.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Key`], and those of the file.
+    pub fn acquire(&self, key: &str, options: &AcquireOptions) -> Result<Option<Lease>> {
+        self.acquire_unless(key, options, &|| false)
+    }
+
+    /// [`Store::acquire`], with a wait that ends as soon as `interrupted` says so. It is asked at least every 25 ms.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::acquire`], and [`Error::Interrupted`]: nothing was granted.
+    ///
+    /// ```
+    /// use fence_core::{AcquireOptions, Error, Store, Wait};
+    ///
+    /// let store = Store::in_memory()?;
+    /// store.acquire("job", &AcquireOptions::default())?;
+    /// let patient = AcquireOptions { wait: Wait::MAX, ..AcquireOptions::default() };
+    /// let answer = store.acquire_unless("job", &patient, &|| true);
+    /// assert!(matches!(answer, Err(Error::Interrupted)));
+    /// # Ok::<(), fence_core::Error>(())
+    /// ```
+    pub fn acquire_unless(
+        &self,
+        key: &str,
+        options: &AcquireOptions,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<Option<Lease>> {
+        let granted = self.grant(&[Key::new(key)?], None, false, options, interrupted)?;
+        Ok(granted.and_then(fence).map(|fence| Lease::new(key, fence)))
+    }
+
+    /// Lets a live lease last for `ttl` from now; without one, for as long as it was last given. Whether it is live.
+    /// A lease that is over stays over, whatever the fence (LOCK-04).
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::acquire`].
+    ///
+    /// ```
+    /// use fence_core::{AcquireOptions, Count, Epoch, Fence, Store};
+    ///
+    /// let store = Store::in_memory()?;
+    /// let lease = store.acquire("job", &AcquireOptions::default())?.ok_or("held")?;
+    /// assert!(store.renew("job", lease.fence(), None)?);
+    /// assert!(!store.renew("job", Fence::new(Epoch::new(1), Count::new(1)), None)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn renew(&self, key: &str, fence: Fence, ttl: Option<Ttl>) -> Result<bool> {
+        self.engine.renew(Key::new(key)?, Name::Lease(fence), ttl)
+    }
+
+    /// Ends a live lease; its key is free at once. Whether it was live.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::acquire`].
+    pub fn release(&self, key: &str, fence: Fence) -> Result<bool> {
+        self.engine.release(Key::new(key)?, Name::Lease(fence))
+    }
+
+    /// Takes the leases of several keys under one fence: all, or none. Keys that are named twice count once.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::acquire_unless`], and [`Error::KeyCount`] for no key or more than 1,000.
+    ///
+    /// ```
+    /// use fence_core::{AcquireOptions, Store};
+    ///
+    /// let store = Store::in_memory()?;
+    /// let options = AcquireOptions::default();
+    /// let fence = store.acquire_all(&["from", "to"], &options, &|| false)?.ok_or("held")?;
+    /// assert_eq!(store.acquire("to", &options)?, None);
+    /// assert!(store.release_all(fence)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn acquire_all(
+        &self,
+        keys: &[&str],
+        options: &AcquireOptions,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<Option<Fence>> {
+        let keys = keys.iter().map(|key| Key::new(key)).collect::<Result<BTreeSet<_>>>()?;
+        if keys.is_empty() || keys.len() > MOST_KEYS {
+            return Err(Error::KeyCount {
+                count: keys.len(),
+                most: MOST_KEYS,
+            });
+        }
+        let keys: Vec<_> = keys.into_iter().collect();
+        Ok(self.grant(&keys, None, true, options, interrupted)?.and_then(fence))
+    }
+
+    /// Renews every key of a lease of several. Whether all that it still has are live; else nothing changes.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file.
+    ///
+    /// ```
+    /// use fence_core::{AcquireOptions, Store};
+    ///
+    /// let store = Store::in_memory()?;
+    /// let fence = store.acquire_all(&["from", "to"], &AcquireOptions::default(), &|| false)?.ok_or("held")?;
+    /// assert!(store.renew_all(fence, None)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn renew_all(&self, fence: Fence, ttl: Option<Ttl>) -> Result<bool> {
+        self.engine.renew_all(fence, ttl)
+    }
+
+    /// Ends a lease of several keys. Whether it was live.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file.
+    pub fn release_all(&self, fence: Fence) -> Result<bool> {
+        self.engine.release_all(fence)
+    }
+
+    /// Takes a permit of a semaphore; nothing if `limit` permits are live for longer than the options would wait. Each
+    /// acquire compares with the limit that *it* names: a lowered limit drains, and nobody is evicted (SEM-01).
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::acquire_unless`].
+    ///
+    /// ```
+    /// use fence_core::{AcquireOptions, Limit, Store};
+    ///
+    /// let store = Store::in_memory()?;
+    /// let two = Limit::new(2)?;
+    /// let options = AcquireOptions::default();
+    /// let first = store.acquire_permit("gpu", two, &options, &|| false)?.ok_or("full")?;
+    /// store.acquire_permit("gpu", two, &options, &|| false)?.ok_or("full")?;
+    /// assert_eq!(store.acquire_permit("gpu", two, &options, &|| false)?, None);
+    /// assert!(store.release_permit("gpu", first)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn acquire_permit(
+        &self,
+        key: &str,
+        limit: Limit,
+        options: &AcquireOptions,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<Option<PermitId>> {
+        let granted = self.grant(&[Key::new(key)?], Some(limit), false, options, interrupted)?;
+        Ok(granted.and_then(|granted| match granted {
+            Granted::Permit(permit) => Some(permit),
+            Granted::Lease(_) => None,
+        }))
+    }
+
+    /// Lets a live permit last for `ttl` from now; without one, for as long as it was last given. Whether it is live.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::acquire`].
+    ///
+    /// ```
+    /// use fence_core::{AcquireOptions, Limit, Store};
+    ///
+    /// let store = Store::in_memory()?;
+    /// let permit = store.acquire_permit("gpu", Limit::MIN, &AcquireOptions::default(), &|| false)?.ok_or("full")?;
+    /// assert!(store.renew_permit("gpu", permit, None)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn renew_permit(&self, key: &str, permit: PermitId, ttl: Option<Ttl>) -> Result<bool> {
+        self.engine.renew(Key::new(key)?, Name::Permit(permit), ttl)
+    }
+
+    /// Gives a live permit back. Whether it was live: a second time, or after its end, frees nobody else's (SEM-02).
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::acquire`].
+    pub fn release_permit(&self, key: &str, permit: PermitId) -> Result<bool> {
+        self.engine.release(Key::new(key)?, Name::Permit(permit))
+    }
+
+    /// All that keeps a key from others: leases, permits, and delays of keys whose lease ended without release, in the
+    /// order of the keys. Read in pages: a listing left open keeps nothing else from going on.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file, here and of each row.
+    ///
+    /// ```
+    /// use fence_core::{AcquireOptions, HoldKind, Store};
+    ///
+    /// let store = Store::in_memory()?;
+    /// store.acquire("job", &AcquireOptions::default())?;
+    /// let holds = store.holds()?.collect::<Result<Vec<_>, _>>()?;
+    /// assert_eq!((holds[0].key.as_str(), holds[0].kind), ("job", HoldKind::Lease));
+    /// # Ok::<(), fence_core::Error>(())
+    /// ```
+    pub fn holds(&self) -> Result<Holds> {
+        let mut holds = Holds {
+            engine: Arc::clone(&self.engine),
+            mark: PageMark::default(),
+            page: Vec::new().into_iter(),
+            ended: false,
+        };
+        holds.turn()?;
+        Ok(holds)
+    }
+
+    fn grant(
+        &self,
+        keys: &[Key<'_>],
+        limit: Option<Limit>,
+        several: bool,
+        options: &AcquireOptions,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<Option<Granted>> {
+        let request = Request {
+            keys,
+            limit,
+            several,
+            ttl: options.ttl,
+            delay: options.delay,
+            bound: options.bound,
+        };
+        wait::acquire(&self.engine, &request, options.wait, interrupted)
+    }
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store")
+            .field("path", &self.path())
+            .finish_non_exhaustive()
+    }
+}
+
+fn fence(granted: Granted) -> Option<Fence> {
+    match granted {
+        Granted::Lease(fence) => Some(fence),
+        Granted::Permit(_) => None,
+    }
+}
+
+/// The rows of [`Store::holds`].
+pub struct Holds {
+    engine: Arc<Engine>,
+    mark: PageMark,
+    page: std::vec::IntoIter<Hold>,
+    ended: bool,
+}
+
+impl Holds {
+    /// Turns to the next page that has a row.
+    fn turn(&mut self) -> Result<()> {
+        while !self.ended && self.page.len() == 0 {
+            match self.engine.page(&mut self.mark)? {
+                Some(page) => self.page = page.into_iter(),
+                None => self.ended = true,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Iterator for Holds {
+    type Item = Result<Hold>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Err(error) = self.turn() {
+            self.ended = true;
+            return Some(Err(error));
+        }
+        self.page.next().map(Ok)
+    }
+}
