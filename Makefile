@@ -11,7 +11,7 @@ library        := dist/fence.$(library_suffix)
 .PHONY: library demo test lint clean help
 
 library: ## build the release library: dist/fence.so (dist/fence.dylib on macOS)
-	cargo build --release $(extension)
+	@cargo build --release $(extension)
 	@mkdir -p dist
 	@# Moved into place, never written over: a program may have the old one loaded.
 	@cmp -s $(built) $(library) || { cp $(built) $(library).new && mv $(library).new $(library); }
@@ -21,7 +21,7 @@ demo: library ## a late writer is refused: two real sqlite3 shells on one databa
 
 test: ## run every test, after installing the hosts that the tests need
 	@tests/hosts
-	cargo test
+	@cargo test
 
 lint: ## what CI demands of the code: format, clippy, documentation, all without a warning
 	cargo fmt --check

@@ -24,11 +24,7 @@ pub fn library() -> &'static Path {
             .args(["build", "--release", "--manifest-path"])
             .arg(extension.join("Cargo.toml"));
         cargo.arg("--target-dir").arg(&target);
-        for (name, _) in std::env::vars_os() {
-            if name.to_str().is_some_and(describes_the_outer_build) {
-                cargo.env_remove(name);
-            }
-        }
+        forget_the_outer_build(&mut cargo);
         let built = cargo.output().unwrap_or_else(|e| panic!("cannot run {cargo:?}: {e}"));
         assert!(
             built.status.success(),
@@ -39,10 +35,22 @@ pub fn library() -> &'static Path {
     })
 }
 
-/// Whether cargo set this variable for the build that this test belongs to, or it would move the library elsewhere.
-/// What a user sets for every build (`RUSTFLAGS`, `CARGO_HOME`, `CARGO_NET_OFFLINE` …) stays.
+/// Takes from the command's environment what cargo and make set for the build that this test belongs to, and what would
+/// move the library elsewhere. What a user sets for every build (`RUSTFLAGS`, `CARGO_HOME`, `CARGO_NET_OFFLINE` …)
+/// stays.
+pub fn forget_the_outer_build(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(describes_the_outer_build) {
+            command.env_remove(name);
+        }
+    }
+}
+
 fn describes_the_outer_build(variable: &str) -> bool {
-    const NAMES: [&str; 9] = [
+    const NAMES: [&str; 12] = [
+        "MAKEFLAGS",
+        "MAKELEVEL",
+        "MFLAGS",
         "OUT_DIR",
         "CARGO_BIN_NAME",
         "CARGO_CRATE_NAME",

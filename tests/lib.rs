@@ -3,7 +3,7 @@
 //! The tests look at the extension from outside, in the programs that people load it into. A test takes a folder of its
 //! own, runs a host in it and judges what the host printed:
 //!
-//! ```no_run
+//! ```
 //! use fence_tests::{Python, Shell, folder};
 //!
 //! let folder = folder();
@@ -11,7 +11,7 @@
 //!
 //! // One run: SQL in, what it printed out.
 //! assert_eq!(Shell::new().on(&app).run("select 6 * 7;").ok(), "42");
-//! assert!(Shell::new().on(&app).run("select nothing;").error().contains("no such column"));
+//! assert!(Shell::new().on(&app).run("select x;").error().contains("no such column"));
 //!
 //! // Two shells that live side by side, driven step by step.
 //! let mut a = Shell::new().on(&app).start();
@@ -30,11 +30,13 @@
 //! | [`host`] | finds a host, runs it to its end with a deadline, gives its [`Answer`] |
 //! | [`process`] | a host that lives on: lines in, lines out, stop, continue, kill |
 //! | [`shell`], [`python`] | the two hosts |
+//! | [`document`] | runs the examples of a document and compares what they print |
 //! | [`wait`] | how long anything may take, and waiting for what sends no event |
 //!
 //! Hosts run without `FENCE_STORE` and without the user's own configuration. A host that is not installed fails the
 //! test and the message says what to install; `tests/hosts` has the list.
 
+pub mod document;
 pub mod extension;
 pub mod host;
 pub mod process;

@@ -1,0 +1,328 @@
+//! A document whose examples are run: each prints what stands in the document, or the test fails.
+//!
+//! The blocks of a document are run from top to bottom in one new folder, as a reader would who follows it. The folder
+//! has the built library at `dist/` and the repository's `sql/`.
+//!
+//! | block | what is run | what is compared |
+//! |---|---|---|
+//! | `console` | `$ command` in a bash; `sqlite> statement`, with `   ...> ` on its further lines, in the open shell | the lines below it |
+//! | `sh` | each line, as if behind `$ ` | it must succeed; what it prints is not shown |
+//! | `sql` | the whole block in the open shell | its lines `--> row`; a block without prints nothing |
+//!
+//! `$ sqlite3 FILE` opens a shell, without the extension as a reader's is; it stays open until the next `$`. An `sql`
+//! block without an open shell gets one of its own, in memory and with the extension. `make` runs at the repository's
+//! root; of a command only the standard output is compared. `mermaid` and `text` blocks show something and run
+//! nothing. Any other block is an error, unless the line above it is `<!-- not run: reason -->`.
+//!
+//! What differs from run to run:
+//!
+//! - A number of 20 to 40 digits is a fence. The fences of the document and those of the run are paired in the order in
+//!   which they first appear, and compare equal as pairs, a padded one with a padded one. Where the document types the
+//!   fence that it was given, the run types the one that it was given.
+//! - The folder is called `/home/me/app`.
+//! - A shell that reads from a pipe says `near line 7` in its errors; one that talks to a person does not, and so does
+//!   not the document.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::{Session, Shell, extension, host};
+
+/// The languages that are shown and not run.
+const SHOWN: [&str; 2] = ["mermaid", "text"];
+
+/// A fenced block of a document.
+#[derive(Debug)]
+struct Block<'a> {
+    /// The number of its first line.
+    line: usize,
+    language: &'a str,
+    /// Why it is not run, if the line above says so.
+    not_run: Option<&'a str>,
+    lines: Vec<&'a str>,
+}
+
+/// What was found in a document.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// How many blocks were run.
+    pub run: usize,
+    /// The reasons of the blocks that are marked as not run.
+    pub not_run: Vec<String>,
+    /// Where the document and the run differ, each as a message. None is what one wants.
+    pub wrong: Vec<String>,
+}
+
+/// Runs every example of the document.
+pub fn run(text: &str) -> Report {
+    let mut report = Report::default();
+    let mut reader = Reader::new();
+    for block in blocks(text) {
+        if let Some(reason) = block.not_run {
+            report.not_run.push(reason.to_string());
+        } else if !SHOWN.contains(&block.language) {
+            report.run += 1;
+            let wrong = match block.language {
+                "console" => reader.console(&block),
+                "sh" => reader.sh(&block),
+                "sql" => reader.sql(&block),
+                other => vec![format!("line {}: no rule runs a block of '{other}'", block.line)],
+            };
+            report.wrong.extend(wrong);
+        }
+    }
+    report
+}
+
+/// The fenced blocks of the document, in order.
+fn blocks(text: &str) -> Vec<Block<'_>> {
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut open = false;
+    let mut above = "";
+    for (number, line) in (1..).zip(text.lines()) {
+        match line.trim_start().strip_prefix("```") {
+            Some(_) if open => open = false,
+            Some(language) => {
+                open = true;
+                let not_run = above
+                    .strip_prefix("<!-- not run: ")
+                    .and_then(|rest| rest.strip_suffix(" -->"));
+                blocks.push(Block {
+                    line: number + 1,
+                    language,
+                    not_run,
+                    lines: Vec::new(),
+                });
+            }
+            None if open => blocks.last_mut().expect("an open block").lines.push(line),
+            None => {}
+        }
+        above = line;
+    }
+    blocks
+}
+
+/// One who follows a document: has a folder, perhaps an open shell, and has seen fences.
+struct Reader {
+    folder: tempfile::TempDir,
+    shell: Option<Session>,
+    /// The fences of the document, in the order of their appearance.
+    documented: Vec<String>,
+    /// Those of the run; equal places are equal fences.
+    seen: Vec<String>,
+}
+
+impl Reader {
+    fn new() -> Self {
+        let folder = crate::folder();
+        let library = extension::library();
+        let dist = folder.path().join("dist");
+        std::fs::create_dir(&dist).expect("a new folder");
+        let suffix = library.extension().expect("a library's name");
+        std::fs::copy(library, dist.join("fence").with_extension(suffix)).expect("the built library");
+        std::os::unix::fs::symlink(crate::root().join("sql"), folder.path().join("sql")).expect("a new name");
+        Self {
+            folder,
+            shell: None,
+            documented: Vec::new(),
+            seen: Vec::new(),
+        }
+    }
+
+    fn console(&mut self, block: &Block) -> Vec<String> {
+        let mut wrong = Vec::new();
+        let mut lines = (block.line..).zip(block.lines.iter().copied()).peekable();
+        while let Some((number, line)) = lines.next() {
+            let Some(typed) = ["$ ", "sqlite> "].iter().find_map(|prompt| line.strip_prefix(prompt)) else {
+                wrong.push(format!("line {number}: nothing was typed that could print '{line}'"));
+                continue;
+            };
+            let mut typed = typed.to_string();
+            while let Some((_, more)) = lines.next_if(|(_, line)| line.starts_with("   ...> ")) {
+                typed.extend(["\n", &more["   ...> ".len()..]]);
+            }
+            let mut documented = Vec::new();
+            while let Some((_, line)) =
+                lines.next_if(|(_, line)| !line.starts_with("$ ") && !line.starts_with("sqlite> "))
+            {
+                documented.push(line);
+            }
+            let typed = self.translate(&typed);
+            let printed = if line.starts_with('$') {
+                self.command(&typed)
+            } else {
+                self.statement(&typed)
+            };
+            wrong.extend(self.compare(number, &typed, &documented.join("\n"), printed));
+        }
+        wrong
+    }
+
+    fn sh(&mut self, block: &Block) -> Vec<String> {
+        let lines = (block.line..)
+            .zip(&block.lines)
+            .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+        lines
+            .filter_map(|(number, line)| self.command(line).err().map(|e| format!("line {number}: {e}")))
+            .collect()
+    }
+
+    fn sql(&mut self, block: &Block) -> Vec<String> {
+        let documented: Vec<_> = block
+            .lines
+            .iter()
+            .filter_map(|line| line.strip_prefix("--> "))
+            .collect();
+        let typed = self.translate(&block.lines.join("\n"));
+        let printed = if self.shell.is_some() {
+            self.statement(&typed)
+        } else {
+            self.shell = Some(Shell::new().within(&self.folder).start());
+            let printed = self.statement(&typed);
+            self.shell = None;
+            printed
+        };
+        self.compare(block.line, &typed, &documented.join("\n"), printed)
+            .into_iter()
+            .collect()
+    }
+
+    /// Runs a command in the folder; gives its standard output, or why it failed.
+    fn command(&mut self, command: &str) -> Result<String, String> {
+        if let Some(shell) = self.shell.take() {
+            shell.finish();
+        }
+        if let Some(database) = command.strip_prefix("sqlite3 ").filter(|rest| !rest.contains(' ')) {
+            self.shell = Some(Shell::plain().on(database).within(&self.folder).start());
+            return Ok(String::new());
+        }
+        let mut bash = host::command("bash");
+        bash.arg("-c").arg(format!(
+            "make() {{ command make --no-print-directory -C \"$0\" \"$@\"; }}\n{command}"
+        ));
+        bash.arg(crate::root()).current_dir(&self.folder);
+        extension::forget_the_outer_build(&mut bash);
+        with_shell_first(&mut bash);
+        let answer = host::run(bash, "");
+        if answer.status.success() {
+            Ok(answer.out)
+        } else {
+            Err(format!("{command}: {answer}"))
+        }
+    }
+
+    /// Types a statement into the open shell; gives all that it printed.
+    fn statement(&mut self, statement: &str) -> Result<String, String> {
+        match &mut self.shell {
+            Some(shell) => Ok(shell
+                .ask(statement)
+                .lines()
+                .map(as_to_a_person)
+                .collect::<Vec<_>>()
+                .join("\n")),
+            None => Err(format!("no shell is open for: {statement}")),
+        }
+    }
+
+    /// What the run types where the document has `typed`: the fences that it was given itself.
+    fn translate(&mut self, typed: &str) -> String {
+        replace_fences(typed, |digits| {
+            let fence = digits.trim_start_matches('0').to_string();
+            let place = self
+                .documented
+                .iter()
+                .position(|known| *known == fence)
+                .unwrap_or_else(|| {
+                    // Nobody gave it: the reader made it up, and so does the run.
+                    self.documented.push(fence.clone());
+                    self.seen.push(fence);
+                    self.seen.len() - 1
+                });
+            like(digits, self.seen.get(place).map_or("", String::as_str))
+        })
+    }
+
+    /// A message, if the run printed something else than the document says.
+    fn compare(
+        &mut self,
+        line: usize,
+        typed: &str,
+        documented: &str,
+        printed: Result<String, String>,
+    ) -> Option<String> {
+        let printed = match printed {
+            Ok(printed) => printed,
+            Err(failure) => return Some(format!("line {line}: {failure}")),
+        };
+        let folder = self.folder.path();
+        let real = folder.canonicalize().unwrap_or_else(|_| folder.into());
+        let printed = [real.as_path(), folder].iter().fold(printed, |text, path: &&Path| {
+            path.to_str()
+                .map_or(text.clone(), |path| text.replace(path, "/home/me/app"))
+        });
+        let expected = replace_fences(documented, |digits| name(digits, &mut self.documented));
+        let got = replace_fences(&printed, |digits| name(digits, &mut self.seen));
+        (expected.trim_end() != got.trim_end())
+            .then(|| format!("line {line}: {typed}\n  stands there: {documented}\n  was printed: {printed}"))
+    }
+}
+
+/// Puts the shell that the tests use in front of any other on the command's PATH.
+fn with_shell_first(command: &mut Command) {
+    let own = Shell::path().parent().map(Path::to_path_buf);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths(own.into_iter().chain(std::env::split_paths(&path))).expect("a PATH");
+    command.env("PATH", path);
+}
+
+/// An error as the shell says it to a person.
+fn as_to_a_person(line: &str) -> String {
+    for (piped, spoken) in [
+        ("Runtime error near line ", "Runtime error: "),
+        ("Parse error near line ", "Parse error: "),
+        ("Error: near line ", "Error: "),
+    ] {
+        if let Some((_, message)) = line.strip_prefix(piped).and_then(|rest| rest.split_once(": ")) {
+            return format!("{spoken}{message}");
+        }
+    }
+    line.to_string()
+}
+
+/// The text with each fence replaced.
+fn replace_fences(text: &str, mut replace: impl FnMut(&str) -> String) -> String {
+    let is_digit = |c: char| c.is_ascii_digit();
+    let mut replaced = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.find(is_digit) {
+        let (before, from) = rest.split_at(start);
+        let (digits, after) = from.split_at(from.find(|c| !is_digit(c)).unwrap_or(from.len()));
+        replaced.push_str(before);
+        if (20..=40).contains(&digits.len()) {
+            replaced.push_str(&replace(digits));
+        } else {
+            replaced.push_str(digits);
+        }
+        rest = after;
+    }
+    replaced + rest
+}
+
+/// What a fence is called in comparisons: by its place among those that appeared, and padded or not.
+fn name(digits: &str, appeared: &mut Vec<String>) -> String {
+    let fence = digits.trim_start_matches('0');
+    let place = appeared.iter().position(|known| known == fence).unwrap_or_else(|| {
+        appeared.push(fence.to_string());
+        appeared.len() - 1
+    });
+    format!("{} {place}", if digits.len() == 40 { "padded fence" } else { "fence" })
+}
+
+/// The fence in the spelling of `digits`: padded or not.
+fn like(digits: &str, fence: &str) -> String {
+    if digits.len() == 40 {
+        format!("{fence:0>40}")
+    } else {
+        fence.to_string()
+    }
+}

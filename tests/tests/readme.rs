@@ -1,0 +1,108 @@
+//! Every example of README.md and docs/ is run and prints what stands there. `document` has the rules.
+
+use std::path::PathBuf;
+
+use fence_tests::{document, root};
+
+/// The blocks that are not run, by document, with the reasons that stand above them.
+const NOT_RUN: [(&str, &[&str]); 0] = [];
+
+#[test]
+fn every_example_of_the_documents_prints_what_stands_there() {
+    for path in documents() {
+        let text = std::fs::read_to_string(&path).expect("a document");
+        let name = path
+            .strip_prefix(root())
+            .expect("a document of ours")
+            .to_str()
+            .expect("a name in UTF-8");
+        let report = document::run(&text);
+        assert!(report.wrong.is_empty(), "{name}, {}", report.wrong.join("\n"));
+        let marked = NOT_RUN
+            .iter()
+            .find(|(document, _)| *document == name)
+            .map_or(&[][..], |(_, reasons)| reasons);
+        assert_eq!(report.not_run, marked, "blocks of {name} that are not run");
+        println!(
+            "{name}: {} blocks ran, {} are marked as not run",
+            report.run,
+            report.not_run.len()
+        );
+    }
+}
+
+#[test]
+fn a_document_that_says_something_else_is_noticed() {
+    let wrong = |text: &str| document::run(text).wrong.len();
+    assert_eq!(wrong("```console\n$ echo 1\n1\n$ echo 2; echo 3\n2\n3\n```"), 0);
+    assert_eq!(wrong("```console\n$ echo 1\n2\n```"), 1);
+    assert_eq!(wrong("```console\n$ echo 1\n```"), 1);
+    assert_eq!(wrong("```console\n$ true\n1\n```"), 1);
+    assert_eq!(wrong("```console\n$ false\n```"), 1);
+    assert_eq!(wrong("```console\n1\n```"), 1);
+    assert_eq!(wrong("```sh\nfalse\n```"), 1);
+    assert_eq!(wrong("```ruby\nputs 1\n```"), 1);
+    assert_eq!(wrong("```console\nsqlite> select 1;\n1\n```"), 1);
+    assert_eq!(
+        wrong("```console\n$ sqlite3 a.db\nsqlite> select 1,\n   ...> 2;\n1|2\n```"),
+        0
+    );
+    assert_eq!(
+        wrong("```console\n$ sqlite3 a.db\nsqlite> select abs();\nanother error\n```"),
+        1
+    );
+    assert_eq!(wrong("```sql\nselect 1; -- one\n--> 1\nselect 2;\n--> 2\n```"), 0);
+    assert_eq!(wrong("```sql\nselect 1;\n```"), 1);
+}
+
+#[test]
+fn fences_of_a_document_are_paired_with_those_of_the_run() {
+    let wrong = |text: &str| document::run(text).wrong.len();
+    // What 'gives' a fence here prints another number at each run of the document.
+    let give = "$ expr 10000000000000000000000000 + $$\n";
+    let document = |below: &str| format!("```console\n{give}33132838977483490749893836800001\n{below}\n```");
+    assert_eq!(
+        wrong(&document(
+            "$ echo 33132838977483490749893836800001\n33132838977483490749893836800001"
+        )),
+        0
+    );
+    let padded = "0000000033132838977483490749893836800001";
+    assert_eq!(
+        wrong(&document(&format!(
+            "$ printf '%040s' 33132838977483490749893836800001\n{padded}"
+        ))),
+        1
+    );
+    assert_eq!(wrong(&document(&format!("$ echo {padded}\n{padded}"))), 0);
+    assert_eq!(
+        wrong(&document(
+            "$ echo 33132838977483490749893836800001\n33132838977483490749893836800002"
+        )),
+        1
+    );
+    assert_eq!(wrong(&document("$ echo 7\n33132838977483490749893836800001")), 1);
+}
+
+#[test]
+fn a_block_is_left_out_only_with_a_reason() {
+    let report = document::run("<!-- not run: it shows a secret -->\n```sh\nfalse\n```\n\n```mermaid\nx\n```");
+    assert_eq!(
+        report,
+        document::Report {
+            not_run: vec!["it shows a secret".into()],
+            ..Default::default()
+        }
+    );
+}
+
+/// README.md and docs/*.md.
+fn documents() -> Vec<PathBuf> {
+    let mut documents = vec![root().join("README.md")];
+    if let Ok(entries) = root().join("docs").read_dir() {
+        documents.extend(entries.filter_map(|entry| entry.ok().map(|entry| entry.path())));
+    }
+    documents.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+    documents.sort();
+    documents
+}
