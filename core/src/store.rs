@@ -1,7 +1,7 @@
 //! The store: the file kv.db with the epoch, the count and the live leases.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::clock::{Clock, SystemClock};
@@ -109,6 +109,43 @@ impl Store {
     /// ```
     pub fn with_clock(path: impl AsRef<Path>, clock: impl Clock) -> Result<Self> {
         Self::with_engine(Engine::alone(path.as_ref(), Arc::new(clock))?)
+    }
+
+    /// The path that [`Store::open`] would use for this one, without opening anything.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Path`] and [`Error::Io`].
+    ///
+    /// ```
+    /// use fence_core::Store;
+    ///
+    /// assert_eq!(Store::locate("/../kv.db")?, Store::locate("file:///kv.db")?);
+    /// # Ok::<(), fence_core::Error>(())
+    /// ```
+    pub fn locate(path: impl AsRef<Path>) -> Result<PathBuf> {
+        sqlite::locate(path.as_ref())
+    }
+
+    /// The epoch that stands in this file, without making it, opening it as a store or lifting the epoch. Nothing if there
+    /// is no such file.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::open`].
+    ///
+    /// ```
+    /// use fence_core::Store;
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let path = folder.path().join("kv.db");
+    /// assert_eq!(Store::peek_epoch(&path)?, None);
+    /// let store = Store::open(&path)?;
+    /// assert_eq!(Store::peek_epoch(&path)?, Some(store.epoch()?));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn peek_epoch(path: impl AsRef<Path>) -> Result<Option<Epoch>> {
+        sqlite::peek_epoch(path.as_ref())
     }
 
     fn with_engine(engine: Engine) -> Result<Self> {

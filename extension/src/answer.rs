@@ -10,7 +10,6 @@ pub(crate) enum Answer {
     Null,
     Int(i64),
     /// Text that was put together for this answer.
-    #[allow(dead_code)] // For the functions of the store.
     Text(String),
     /// Text that stands in the library.
     Static(&'static str),
@@ -51,6 +50,13 @@ impl SqlError {
     /// SQLite had no memory to hand a value over.
     pub(crate) fn no_memory() -> Self {
         Self::new(ffi::SQLITE_NOMEM, "fence: out of memory: free some and try again")
+    }
+}
+
+/// Trouble with the store, with SQLite's own code.
+impl From<fence_core::Error> for SqlError {
+    fn from(error: fence_core::Error) -> Self {
+        Self::new(error.code(), error.to_string())
     }
 }
 

@@ -7,7 +7,12 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use fence_core::Store;
 use rusqlite::ffi;
+
+use crate::answer::SqlError;
+use crate::host;
+use crate::store::choice;
 
 /// The connections that have our functions, by address. A connection's entry leaves with its last function, which SQLite
 /// drops before it frees the connection: so no address stands here for anything but the connection that has it now.
@@ -18,6 +23,8 @@ pub(crate) struct HostConnection {
     db: *mut ffi::sqlite3,
     /// All functions and tables are registered; set once, at the end of a load.
     complete: AtomicBool,
+    /// The store that it uses, once it was needed or chosen.
+    store: Mutex<Option<Store>>,
 }
 
 // SAFETY: the handle may be used on any thread, for a SQLite without threads is refused at load; SQLite calls our
@@ -36,6 +43,7 @@ impl HostConnection {
         let new = Arc::new(Self {
             db,
             complete: AtomicBool::new(false),
+            store: Mutex::new(None),
         });
         connections.insert(db.addr(), Arc::downgrade(&new));
         new
@@ -45,6 +53,31 @@ impl HostConnection {
     #[allow(dead_code)] // For the functions of the store.
     pub(crate) fn db(&self) -> *mut ffi::sqlite3 {
         self.db
+    }
+
+    /// The store of this connection, opened now if it was not needed before. An opening that fails is tried again at the
+    /// next call.
+    pub(crate) fn store(&self) -> Result<Store, SqlError> {
+        let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*store {
+            Some(store) => Ok(store.clone()),
+            None => {
+                let opened = choice::open_default(self.db)?;
+                Ok(store.insert(opened).clone())
+            }
+        }
+    }
+
+    /// Uses this store from now on.
+    pub(crate) fn set_store(&self, chosen: Store) -> Store {
+        let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        store.insert(chosen).clone()
+    }
+
+    /// Whether the host wants the running statement to stop. No, where its SQLite cannot tell: before 3.41 a wait ends at
+    /// its own time.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        host::is_interrupted(self.db).unwrap_or(false)
     }
 
     /// Whether everything is registered already.

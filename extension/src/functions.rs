@@ -16,13 +16,13 @@ use crate::connection::HostConnection;
 use crate::fault;
 use crate::pure::{compare, halves, spelling, version};
 use crate::register::{self, Signature};
+use crate::store::{advance, as_table, choice, lease, leases, permit, several};
 use crate::value::Args;
 
 /// A pure function: allowed in triggers, views, indexes and generated columns, whatever `trusted_schema` says, for it
 /// does nothing but answer.
 const PURE: c_int = ffi::SQLITE_UTF8 | ffi::SQLITE_INNOCUOUS | ffi::SQLITE_DETERMINISTIC;
 /// A function with an effect: allowed in a statement that the program itself sends, and nowhere in a schema.
-#[allow(dead_code)] // Until the first function of the store.
 const DIRECT: c_int = ffi::SQLITE_UTF8 | ffi::SQLITE_DIRECTONLY;
 
 /// An SQL function.
@@ -38,7 +38,6 @@ pub(crate) enum Runs {
     /// A function of its arguments and nothing else; what registers it. See [`pure!`].
     Pure(fn(&Signature) -> Result<(), c_int>),
     /// A function of the store.
-    #[allow(dead_code)] // Until the first function of the store.
     Store(Stateful),
     /// A function of the check side, on the caller's own database.
     #[allow(dead_code)] // Until the first function of the check side.
@@ -72,6 +71,16 @@ macro_rules! pure {
     };
 }
 
+/// A row of a function of the store.
+const fn store(name: &'static str, arity: RangeInclusive<c_int>, run: Stateful) -> Function {
+    Function {
+        name,
+        arity,
+        flags: DIRECT,
+        runs: Runs::Store(run),
+    }
+}
+
 /// The functions.
 pub(crate) const FUNCTIONS: &[Function] = &[
     // One fence, in another spelling.
@@ -88,6 +97,21 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure!("fence_make", 2..=2, halves::make),
     // The library.
     pure!("fence_version", 0..=0, version::version),
+    // The store.
+    store("fence_open", 0..=1, choice::open),
+    store("fence_advance", 1..=1, advance::advance),
+    // Leases.
+    store("fence_acquire", 1..=4, lease::acquire),
+    store("fence_renew", 2..=3, lease::renew),
+    store("fence_release", 2..=2, lease::release),
+    // Several keys under one fence.
+    store("fence_acquire_all", 1..=4, several::acquire),
+    store("fence_renew_all", 1..=2, several::renew),
+    store("fence_release_all", 1..=1, several::release),
+    // Semaphores.
+    store("semaphore_acquire", 2..=5, permit::acquire),
+    store("semaphore_renew", 2..=3, permit::renew),
+    store("semaphore_release", 2..=2, permit::release),
     #[cfg(feature = "fault")]
     pure!("fault_pure", 0..=0, fault::pure),
     #[cfg(feature = "fault")]
@@ -101,6 +125,22 @@ pub(crate) const FUNCTIONS: &[Function] = &[
 
 /// The tables.
 pub(crate) const TABLES: &[Table] = &[
+    Table {
+        name: "fence_leases",
+        register: leases::register,
+    },
+    Table {
+        name: "fence_acquire",
+        register: as_table::register,
+    },
+    Table {
+        name: "fence_acquire_all",
+        register: as_table::register,
+    },
+    Table {
+        name: "semaphore_acquire",
+        register: as_table::register,
+    },
     #[cfg(feature = "fault")]
     Table {
         name: "fault_rows",

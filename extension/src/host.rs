@@ -50,7 +50,6 @@ impl std::fmt::Display for Version {
 }
 
 /// Whether a query on this connection was told to stop. None if the host cannot tell, being older than 3.41.
-#[allow(dead_code)] // For the functions that wait.
 pub(crate) fn is_interrupted(db: *mut ffi::sqlite3) -> Option<bool> {
     let is_interrupted = HOST.get()?.api.is_interrupted?;
     // SAFETY: the function is the host's own, and `db` one of its open connections.
@@ -209,7 +208,7 @@ fn missing_slot(api: &ffi::sqlite3_api_routines) -> Option<&'static str> {
         // Connections.
         open_v2 close extended_result_codes errcode extended_errcode errmsg errstr busy_handler busy_timeout
         changes total_changes last_insert_rowid get_autocommit txn_state interruptx db_filename db_readonly db_config
-        file_control table_column_metadata db_release_memory db_cacheflush
+        file_control wal_hook table_column_metadata db_release_memory db_cacheflush
         // Statements.
         prepare_v2 prepare_v3 step reset finalize clear_bindings sql expanded_sql next_stmt db_handle
         stmt_readonly stmt_busy stmt_status stmt_isexplain

@@ -31,6 +31,7 @@ mod functions;
 mod host;
 mod pure;
 mod register;
+mod store;
 mod value;
 
 use std::ffi::{c_char, c_int};

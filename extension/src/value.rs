@@ -11,22 +11,32 @@
 //! On top of that stand the readers that functions share, one for each kind of argument. Whatever they refuse becomes an
 //! error that names the function, the argument, the value, shortened, and what is accepted.
 
-mod key;
-
 use std::ffi::c_int;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::slice;
 
-use fence_core::{Fence, FenceError, Padded, shown};
+use fence_core::{Fence, FenceError, Key, Padded, shown};
 use rusqlite::ffi;
+use rusqlite::types::ValueRef;
 
 use crate::answer::SqlError;
+
+/// What counts as a key, as the last part of a message about what does not.
+const KEYS: &str = "give TEXT of 1 to 1024 bytes of UTF-8 without NUL, or an INTEGER";
 
 /// The arguments of one call.
 pub(crate) struct Args<'a> {
     function: &'static str,
-    values: &'a [*mut ffi::sqlite3_value],
+    values: Values<'a>,
+}
+
+/// Where the arguments are.
+enum Values<'a> {
+    /// With SQLite, which calls a function.
+    Passed(&'a [*mut ffi::sqlite3_value]),
+    /// Read already, from what SQLite passed to a table.
+    Read(&'a [Value<'a>]),
 }
 
 /// A value as SQL passed it.
@@ -53,22 +63,38 @@ impl<'a> Args<'a> {
     /// The arguments that SQLite passes to the function of this name.
     #[inline]
     pub(crate) fn new(function: &'static str, values: &'a [*mut ffi::sqlite3_value]) -> Self {
-        Self { function, values }
+        Self {
+            function,
+            values: Values::Passed(values),
+        }
+    }
+
+    /// The arguments of a table that stands for the function of this name.
+    pub(crate) fn read(function: &'static str, values: &'a [Value<'a>]) -> Self {
+        Self {
+            function,
+            values: Values::Read(values),
+        }
     }
 
     /// How many there are.
-    #[allow(dead_code)] // Until the first function of the store.
     pub(crate) fn len(&self) -> usize {
-        self.values.len()
+        match self.values {
+            Values::Passed(values) => values.len(),
+            Values::Read(values) => values.len(),
+        }
     }
 
     /// One of them, as it is. One that was left out is NULL.
     #[inline]
     pub(crate) fn value(&self, index: usize) -> Result<Value<'a>, SqlError> {
-        match self.values.get(index) {
-            // SAFETY: SQLite passed it to the call that `self` belongs to, and keeps it until the call returns.
-            Some(value) => unsafe { Value::read(*value) },
-            None => Ok(Value::Null),
+        match self.values {
+            Values::Passed(values) => match values.get(index) {
+                // SAFETY: SQLite passed it to the call that `self` belongs to, and keeps it until the call returns.
+                Some(value) => unsafe { Value::read(*value) },
+                None => Ok(Value::Null),
+            },
+            Values::Read(values) => Ok(values.get(index).copied().unwrap_or(Value::Null)),
         }
     }
 
@@ -106,7 +132,6 @@ impl<'a> Args<'a> {
     }
 
     /// An INTEGER within limits. Nothing else counts: not the text of a number, nor a REAL, nor NULL.
-    #[allow(dead_code)] // Until the first function of the store.
     pub(crate) fn integer(&self, index: usize, name: &str, limits: RangeInclusive<i64>) -> Result<i64, SqlError> {
         match self.value(index)? {
             Value::Integer(number) if limits.contains(&number) => Ok(number),
@@ -118,15 +143,14 @@ impl<'a> Args<'a> {
     }
 
     /// A key: TEXT as it is, an INTEGER as its decimal text.
-    #[allow(dead_code)] // Until the first function of the store.
     pub(crate) fn key(&self, index: usize, name: &str) -> Result<String, SqlError> {
         let value = self.value(index)?;
         let key = match value {
             Value::Integer(number) => Some(number.to_string()),
-            Value::Text(text) => key::of_text(text).map(str::to_owned),
+            Value::Text(text) => Key::from_bytes(text).ok().map(|key| key.as_str().to_owned()),
             Value::Null | Value::Real(_) | Value::Blob(_) => None,
         };
-        key.ok_or_else(|| self.refused("not a key", name, value, key::ACCEPTED))
+        key.ok_or_else(|| self.refused("not a key", name, value, KEYS))
     }
 
     /// The error for an argument: what happened, to which value, and what is accepted instead.
@@ -200,6 +224,19 @@ impl Value<'_> {
             Self::Integer(integer) => Fence::try_from(integer).map(Given::Number),
             Self::Blob(blob) => Fence::from_blob(blob).map(Given::Number),
             Self::Real(number) => Err(FenceError::real(number)),
+        }
+    }
+}
+
+/// What rusqlite has read for a table; the types are the same.
+impl<'a> From<ValueRef<'a>> for Value<'a> {
+    fn from(value: ValueRef<'a>) -> Self {
+        match value {
+            ValueRef::Null => Self::Null,
+            ValueRef::Integer(number) => Self::Integer(number),
+            ValueRef::Real(number) => Self::Real(number),
+            ValueRef::Text(text) => Self::Text(text),
+            ValueRef::Blob(blob) => Self::Blob(blob),
         }
     }
 }

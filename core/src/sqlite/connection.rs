@@ -242,6 +242,23 @@ impl Drop for Conn {
     }
 }
 
+/// Reads the epoch of a file that this process has not open, and closes it again.
+pub(super) fn peek_epoch(path: &Path) -> Result<Epoch> {
+    let failed = |source| Error::sqlite(path, "reading its epoch", source);
+    let flags = flags() & !OpenFlags::SQLITE_OPEN_CREATE & !OpenFlags::SQLITE_OPEN_READ_WRITE;
+    let db = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(failed)?;
+    db.busy_handler(Some(busy::handler)).map_err(failed)?;
+    match schema::look(&db, path)? {
+        Found::Nothing => Err(Error::NotAStore { path: path.to_owned() }),
+        Found::Store => {
+            let epoch: i64 = db
+                .query_row("select epoch from store where id = 1", [], |row| row.get(0))
+                .map_err(failed)?;
+            Ok(Epoch::new(epoch.max(0).unsigned_abs()))
+        }
+    }
+}
+
 fn flags() -> OpenFlags {
     // Threads are kept apart by the engine's mutex; a host's shared cache is not ours to share.
     OpenFlags::SQLITE_OPEN_READ_WRITE

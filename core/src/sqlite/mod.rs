@@ -50,7 +50,7 @@ pub(crate) use end::Name;
 pub(crate) use grant::{Attempt, Granted, Request};
 pub(crate) use line::Place;
 pub(crate) use list::PageMark;
-pub(crate) use registry::find;
+pub(crate) use registry::{find, locate, peek_epoch};
 
 /// The path of a store in memory.
 pub(crate) const MEMORY: &str = ":memory:";

@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use once_cell::sync::Lazy;
 
-use super::{Engine, fork, location};
+use super::{Engine, connection, fork, location};
 use crate::clock::SystemClock;
 use crate::error::Result;
+use crate::fence::Epoch;
 
 /// The engines of a process, by the resolved path of their file.
 pub(super) type Engines = HashMap<PathBuf, Weak<Engine>>;
@@ -27,6 +28,22 @@ pub(crate) fn find(path: &Path) -> Result<Arc<Engine>> {
     let engine = Arc::new(Engine::new(path.clone(), Arc::new(SystemClock)));
     engines.insert(path, Arc::downgrade(&engine));
     Ok(engine)
+}
+
+/// The path by which a file's engine is found.
+pub(crate) fn locate(path: &Path) -> Result<PathBuf> {
+    location::resolve(path)
+}
+
+/// The epoch in this file, if there is one, without opening it as a store.
+pub(crate) fn peek_epoch(path: &Path) -> Result<Option<Epoch>> {
+    let path = location::resolve(path)?;
+    let open = lock().get(&path).and_then(Weak::upgrade);
+    match open {
+        Some(engine) => engine.epoch().map(Some),
+        None if path.exists() => connection::peek_epoch(&path).map(Some),
+        None => Ok(None),
+    }
 }
 
 /// The engines, for this thread alone.
