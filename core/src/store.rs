@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::clock::{Clock, SystemClock};
 use crate::error::{Error, Result};
 use crate::fence::{Epoch, Fence};
+use crate::keep::Kept;
 use crate::key::Key;
 use crate::lease::{Hold, Lease};
 use crate::limits::{Delay, Limit, Ttl, Wait};
@@ -231,7 +232,7 @@ impl Store {
         interrupted: &dyn Fn() -> bool,
     ) -> Result<Option<Lease>> {
         let granted = self.grant(&[Key::new(key)?], None, false, options, interrupted)?;
-        Ok(granted.and_then(fence).map(|fence| Lease::new(key, fence)))
+        Ok(granted.and_then(fence_of).map(|fence| Lease::new(key, fence)))
     }
 
     /// Lets a live lease last for `ttl` from now; without one, for as long as it was last given. Whether it is live.
@@ -293,7 +294,7 @@ impl Store {
             });
         }
         let keys: Vec<_> = keys.into_iter().collect();
-        Ok(self.grant(&keys, None, true, options, interrupted)?.and_then(fence))
+        Ok(self.grant(&keys, None, true, options, interrupted)?.and_then(fence_of))
     }
 
     /// Renews every key of a lease of several. Whether all that it still has are live; else nothing changes.
@@ -350,10 +351,7 @@ impl Store {
         interrupted: &dyn Fn() -> bool,
     ) -> Result<Option<PermitId>> {
         let granted = self.grant(&[Key::new(key)?], Some(limit), false, options, interrupted)?;
-        Ok(granted.and_then(|granted| match granted {
-            Granted::Permit(permit) => Some(permit),
-            Granted::Lease(_) => None,
-        }))
+        Ok(granted.and_then(permit_of))
     }
 
     /// Lets a live permit last for `ttl` from now; without one, for as long as it was last given. Whether it is live.
@@ -410,6 +408,18 @@ impl Store {
         Ok(holds)
     }
 
+    /// Acquires a lease, or with a limit a permit, and renews it until it is let go.
+    pub(crate) fn acquire_and_keep(
+        &self,
+        key: &str,
+        limit: Option<Limit>,
+        options: &AcquireOptions,
+    ) -> Result<Option<Kept>> {
+        self.grant(&[Key::new(key)?], limit, false, options, &|| false)?
+            .map(|granted| Kept::begin(&self.engine, key, granted, options.ttl))
+            .transpose()
+    }
+
     fn grant(
         &self,
         keys: &[Key<'_>],
@@ -438,10 +448,17 @@ impl std::fmt::Debug for Store {
     }
 }
 
-fn fence(granted: Granted) -> Option<Fence> {
-    match granted {
-        Granted::Lease(fence) => Some(fence),
-        Granted::Permit(_) => None,
+fn fence_of(granted: Granted) -> Option<Fence> {
+    match granted.name {
+        Name::Lease(fence) => Some(fence),
+        Name::Permit(_) => None,
+    }
+}
+
+fn permit_of(granted: Granted) -> Option<PermitId> {
+    match granted.name {
+        Name::Permit(permit) => Some(permit),
+        Name::Lease(_) => None,
     }
 }
 

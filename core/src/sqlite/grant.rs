@@ -11,7 +11,7 @@ use rusqlite::{Row, params};
 
 use super::line::{self, Place};
 use super::term::{Standing, Term};
-use super::{Done, Engine, Session, reap};
+use super::{Done, Engine, Name, Session, reap};
 use crate::error::{Error, Result};
 use crate::fence::{Count, Epoch, Fence};
 use crate::key::Key;
@@ -34,9 +34,10 @@ pub(crate) struct Request<'a> {
 
 /// What was granted.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Granted {
-    Lease(Fence),
-    Permit(PermitId),
+pub(crate) struct Granted {
+    pub(crate) name: Name,
+    /// When it ends if it is not renewed, by the lease clock.
+    pub(crate) until: i64,
 }
 
 /// What came of one attempt.
@@ -80,7 +81,7 @@ impl Engine {
                     Ok(Outcome::Busy(busy)) => return Ok(Done::Yes(busy)),
                     Ok(Outcome::Restored) => return Ok(Done::Restored),
                     Ok(Outcome::Granted(granted)) => {
-                        if let Granted::Lease(fence) = granted {
+                        if let Name::Lease(fence) = granted.name {
                             *seen = Some(fence);
                         }
                         if let (true, Some(sidecar)) = (request.bound, session.sidecar) {
@@ -130,19 +131,22 @@ fn transact(
         session.run("rollback")?;
         return Ok(Outcome::Restored);
     };
-    let granted = match permit {
+    // LOCK-05: the ttl counts from here, where the wait is over.
+    let until = session.clock.now_ms().saturating_add(request.ttl.get());
+    let name = match permit {
         None => {
             reap::bump(session, fence)?;
             for key in request.keys {
-                write_lease(session, request, *key, fence, process)?;
+                write_lease(session, request, *key, fence, until, process)?;
             }
-            Granted::Lease(fence)
+            Name::Lease(fence)
         }
         Some(permit) => {
             for key in request.keys {
-                write_permit(session, request, *key, permit, process, look.now)?;
+                reap::permits(session, *key, look.now)?;
+                write_permit(session, request, *key, permit, until, process)?;
             }
-            Granted::Permit(permit)
+            Name::Permit(permit)
         }
     };
     if look.has_line {
@@ -150,7 +154,7 @@ fn transact(
         line::close_up(session, request, place)?;
     }
     session.run("commit")?;
-    Ok(Outcome::Granted(granted))
+    Ok(Outcome::Granted(Granted { name, until }))
 }
 
 /// Looks at every key: its row, or its live permits, and its line.
@@ -277,12 +281,12 @@ fn next_fence(look: &Look) -> Option<Fence> {
     Some(Fence::new(Epoch::new(epoch), Count::new(count)))
 }
 
-/// LOCK-05: the ttl counts from here, where the lock is in hand and the wait is over.
 fn write_lease(
     session: &Session<'_>,
     request: &Request<'_>,
     key: Key<'_>,
     fence: Fence,
+    until: i64,
     process: i64,
 ) -> rusqlite::Result<()> {
     session
@@ -295,7 +299,7 @@ fn write_lease(
             key.as_str(),
             fence.epoch().get().cast_signed(),
             fence.count().get().cast_signed(),
-            session.clock.now_ms().saturating_add(request.ttl.get()),
+            until,
             request.ttl.get(),
             request.delay.get(),
             std::process::id(),
@@ -310,10 +314,9 @@ fn write_permit(
     request: &Request<'_>,
     key: Key<'_>,
     permit: PermitId,
+    until: i64,
     process: i64,
-    now: i64,
 ) -> rusqlite::Result<()> {
-    reap::permits(session, key, now)?;
     session
         .db
         .prepare_cached(
@@ -323,7 +326,7 @@ fn write_permit(
         .execute(params![
             key.as_str(),
             permit.as_bytes(),
-            session.clock.now_ms().saturating_add(request.ttl.get()),
+            until,
             request.ttl.get(),
             std::process::id(),
             process,

@@ -128,6 +128,11 @@ impl Engine {
         &self.path
     }
 
+    /// The time by the lease clock, in milliseconds.
+    pub(crate) fn now_ms(&self) -> i64 {
+        self.clock.now_ms()
+    }
+
     fn is_in_memory(&self) -> bool {
         self.path == Path::new(MEMORY)
     }

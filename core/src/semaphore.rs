@@ -1,0 +1,151 @@
+//! A semaphore: at most so many permits of a key are live. A permit is no fence: three valid holders at once would refuse
+//! each other's writes.
+
+use crate::error::{Error, Result};
+use crate::keep::Kept;
+use crate::limits::{Limit, Ttl, Wait};
+use crate::lock::patient;
+use crate::permit::PermitId;
+use crate::shown;
+use crate::sqlite::Name;
+use crate::store::{AcquireOptions, Store};
+
+/// A semaphore of one key. Made by [`Store::semaphore`].
+#[derive(Clone, Debug)]
+pub struct Semaphore {
+    store: Store,
+    key: String,
+    limit: Limit,
+    options: AcquireOptions,
+}
+
+/// The permit inside a [`Semaphore::hold`]: live, and renewed, until the closure ends or it is lost.
+pub struct HeldPermit {
+    permit: PermitId,
+    kept: Kept,
+}
+
+impl Store {
+    /// A semaphore of this key, with `limit` permits and the defaults of [`Store::lock`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`] for a limit outside of 1 to 1,000,000.
+    ///
+    /// ```
+    /// use fence_core::{Error, Store};
+    ///
+    /// let store = Store::in_memory()?;
+    /// let gpu = store.semaphore("gpu", 3)?;
+    /// let answer: Result<_, Error> = gpu.hold(|permit| Ok(permit.is_lost()));
+    /// assert!(!answer?);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn semaphore(&self, key: &str, limit: i64) -> Result<Semaphore> {
+        Ok(Semaphore {
+            store: self.clone(),
+            key: key.to_owned(),
+            limit: Limit::new(limit)?,
+            options: patient(),
+        })
+    }
+}
+
+impl Semaphore {
+    /// How long a permit lasts without renewal.
+    pub fn ttl(mut self, ttl: Ttl) -> Self {
+        self.options.ttl = ttl;
+        self
+    }
+
+    /// How long [`Semaphore::hold`] and [`Semaphore::acquire`] wait.
+    pub fn wait(mut self, wait: Wait) -> Self {
+        self.options.wait = wait;
+        self
+    }
+
+    /// Whether a permit ends at once when this process ends.
+    pub fn bound(mut self, bound: bool) -> Self {
+        self.options.bound = bound;
+        self
+    }
+
+    /// Takes a permit and leaves renewing and releasing to the caller. Nothing if all are taken for longer than the
+    /// semaphore waits.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::acquire_permit`].
+    pub fn acquire(&self) -> Result<Option<PermitId>> {
+        self.store
+            .acquire_permit(&self.key, self.limit, &self.options, &|| false)
+    }
+
+    /// Takes a permit, runs the work, renews it meanwhile, and gives it back at the end, also of a panic.
+    ///
+    /// # Errors
+    ///
+    /// What the work gives; [`Error::Held`] when the wait was over, and the work did not run; [`Error::PermitLost`] when
+    /// the work succeeded and the permit had ended before it; those of [`Store::acquire_permit`].
+    pub fn hold<T, E: From<Error>>(
+        &self,
+        work: impl FnOnce(&HeldPermit) -> std::result::Result<T, E>,
+    ) -> std::result::Result<T, E> {
+        self.hold_with(&self.options, work)?.ok_or_else(|| {
+            E::from(Error::Held {
+                key: shown::text(self.key.as_bytes()),
+                waited_ms: self.options.wait.get(),
+            })
+        })
+    }
+
+    /// [`Semaphore::hold`] without waiting: nothing if all permits are taken, and the work did not run.
+    ///
+    /// # Errors
+    ///
+    /// As [`Semaphore::hold`], but for [`Error::Held`].
+    pub fn try_hold<T, E: From<Error>>(
+        &self,
+        work: impl FnOnce(&HeldPermit) -> std::result::Result<T, E>,
+    ) -> std::result::Result<Option<T>, E> {
+        let options = AcquireOptions {
+            wait: Wait::MIN,
+            ..self.options
+        };
+        self.hold_with(&options, work)
+    }
+
+    fn hold_with<T, E: From<Error>>(
+        &self,
+        options: &AcquireOptions,
+        work: impl FnOnce(&HeldPermit) -> std::result::Result<T, E>,
+    ) -> std::result::Result<Option<T>, E> {
+        let Some(kept) = self.store.acquire_and_keep(&self.key, Some(self.limit), options)? else {
+            return Ok(None);
+        };
+        let Name::Permit(permit) = kept.name() else {
+            return Ok(None);
+        };
+        let held = HeldPermit { permit, kept };
+        let done = work(&held)?; // On an error or a panic the drop gives it back.
+        held.kept.let_go()?;
+        Ok(Some(done))
+    }
+}
+
+impl HeldPermit {
+    /// The permit's id.
+    pub fn id(&self) -> PermitId {
+        self.permit
+    }
+
+    /// Whether the permit has ended before the work.
+    pub fn is_lost(&self) -> bool {
+        self.kept.is_lost()
+    }
+
+    /// Has `call` run, on another thread, when the permit is lost; at once if it is lost already.
+    pub fn on_lost(&self, call: impl FnOnce() + Send + 'static) {
+        self.kept.on_lost(call);
+    }
+}
