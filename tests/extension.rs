@@ -16,23 +16,40 @@ use std::sync::OnceLock;
 /// When it does not build, with what cargo said.
 pub fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| {
-        let extension = crate::root().join("extension");
-        let target = extension.join("target");
-        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        cargo
-            .args(["build", "--release", "--manifest-path"])
-            .arg(extension.join("Cargo.toml"));
-        cargo.arg("--target-dir").arg(&target);
-        forget_the_outer_build(&mut cargo);
-        let built = cargo.output().unwrap_or_else(|e| panic!("cannot run {cargo:?}: {e}"));
-        assert!(
-            built.status.success(),
-            "the extension does not build:\n{}",
-            String::from_utf8_lossy(&built.stderr)
-        );
-        target.join("release").join(format!("{DLL_PREFIX}fence{DLL_SUFFIX}"))
-    })
+    LIBRARY.get_or_init(|| build("", &["--release"]).join("release").join(file_name()))
+}
+
+/// The path of another build of the extension: with the functions that panic when they are told to, and with every
+/// check that Rust has for debugging. In a folder of its own, so that nobody takes it for the library.
+///
+/// # Panics
+///
+/// When it does not build, with what cargo said.
+pub fn faulty_library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| build("fault", &["--features", "fault"]).join("debug").join(file_name()))
+}
+
+fn file_name() -> String {
+    format!("{DLL_PREFIX}fence{DLL_SUFFIX}")
+}
+
+/// Builds the extension with these arguments into this folder below its target folder, and gives the latter's path.
+fn build(folder: &str, arguments: &[&str]) -> PathBuf {
+    let extension = crate::root().join("extension");
+    let target = extension.join("target").join(folder);
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.arg("build").args(arguments);
+    cargo.arg("--manifest-path").arg(extension.join("Cargo.toml"));
+    cargo.arg("--target-dir").arg(&target);
+    forget_the_outer_build(&mut cargo);
+    let built = cargo.output().unwrap_or_else(|e| panic!("cannot run {cargo:?}: {e}"));
+    assert!(
+        built.status.success(),
+        "the extension does not build:\n{}",
+        String::from_utf8_lossy(&built.stderr)
+    );
+    target
 }
 
 /// Takes from the command's environment what cargo and make set for the build that this test belongs to, and what would

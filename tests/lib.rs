@@ -31,20 +31,24 @@
 //! | [`process`] | a host that lives on: lines in, lines out, stop, continue, kill |
 //! | [`shell`], [`python`] | the two hosts |
 //! | [`document`] | runs the examples of a document and compares what they print |
+//! | [`surface`] | every function and table that SQL gets, pinned, each with an example |
+//! | [`doctored`] | calls the entry points as a host that lacks something |
 //! | [`wait`] | how long anything may take, and waiting for what sends no event |
 //!
 //! Hosts run without `FENCE_STORE` and without the user's own configuration. A host that is not installed fails the
 //! test and the message says what to install; `tests/hosts` has the list.
 
+pub mod doctored;
 pub mod document;
 pub mod extension;
 pub mod host;
 pub mod process;
 pub mod python;
 pub mod shell;
+pub mod surface;
 pub mod wait;
 
-pub use extension::library;
+pub use extension::{faulty_library, library};
 pub use host::Answer;
 pub use process::Process;
 pub use python::Python;

@@ -121,25 +121,22 @@ impl<'a> Args<'a> {
                 .and_then(|number| u64::try_from(number.get()).ok()),
             Value::Real(_) | Value::Blob(_) => None,
         };
-        number.map(Some).ok_or_else(|| {
-            self.refused(
-                "out of range",
-                name,
-                value,
-                "give an INTEGER from 0 up, or TEXT of digits up to 2^64 - 1",
-            )
-        })
+        let accepted = "give an INTEGER from 0 up, or TEXT of digits up to 18446744073709551615";
+        number
+            .map(Some)
+            .ok_or_else(|| self.refused("not a 64-bit number", name, value, accepted))
     }
 
     /// An INTEGER within limits. Nothing else counts: not the text of a number, nor a REAL, nor NULL.
     pub(crate) fn integer(&self, index: usize, name: &str, limits: RangeInclusive<i64>) -> Result<i64, SqlError> {
-        match self.value(index)? {
-            Value::Integer(number) if limits.contains(&number) => Ok(number),
-            value => {
-                let accepted = format!("give an INTEGER from {} to {}", limits.start(), limits.end());
-                Err(self.refused("out of range", name, value, &accepted))
-            }
-        }
+        let value = self.value(index)?;
+        let happened = match value {
+            Value::Integer(number) if limits.contains(&number) => return Ok(number),
+            Value::Integer(_) => "out of range",
+            _ => "not an INTEGER",
+        };
+        let accepted = format!("give an INTEGER from {} to {}", limits.start(), limits.end());
+        Err(self.refused(happened, name, value, &accepted))
     }
 
     /// A key: TEXT as it is, an INTEGER as its decimal text.

@@ -1,4 +1,4 @@
-//! The library as a file: its size, what it gives and what it takes.
+//! The library as a file: its name, its size, what it gives and what it takes.
 
 use std::process::Command;
 
@@ -6,39 +6,50 @@ use fence_tests::{Shell, folder, host, library};
 
 #[test]
 fn the_library_exports_its_entry_points_alone_and_links_no_sqlite() {
-    let size = library().metadata().expect("it is built").len();
-    assert!(size <= 1 << 20, "the library has {size} bytes");
-    let nm = |arguments: &[&str]| {
-        let mut command = Command::new("nm");
-        command.args(arguments).arg(library());
-        host::run(command, "").ok()
-    };
     let macos = cfg!(target_os = "macos");
-    let exported = nm(if macos { &["-gU"] } else { &["-D", "--defined-only"] });
-    let mut names: Vec<_> = exported
-        .lines()
-        .filter_map(|line| line.split_whitespace().last())
-        .collect();
-    names.sort_unstable();
+    let defined = names(if macos { &["-gU"] } else { &["-D", "--defined-only"] });
     assert_eq!(
-        names
-            .iter()
-            .map(|name| if macos { &name[1..] } else { name })
-            .collect::<Vec<_>>(),
+        defined,
         ["sqlite3_extension_init", "sqlite3_fence_init", "sqlite3_fencepure_init"]
     );
-    let wanted = nm(if macos { &["-gu"] } else { &["-D", "--undefined-only"] });
-    assert!(!wanted.contains("sqlite3_"), "{wanted}");
+    let undefined = names(if macos { &["-gu"] } else { &["-D", "--undefined-only"] });
+    assert!(!undefined.is_empty(), "it calls the C library at least");
+    assert!(!undefined.iter().any(|name| name.contains("sqlite")), "{undefined:?}");
+    // Nor is one inside: what every database file begins with is a constant of every SQLite.
+    let (content, constant) = (std::fs::read(library()).expect("it is built"), b"SQLite format 3\0");
+    assert!(!content.windows(constant.len()).any(|window| window == constant));
+}
+
+#[test]
+fn the_library_is_at_most_one_mebibyte() {
+    let size = library().metadata().expect("it is built").len();
+    assert!(size <= 1 << 20, "it has {size} bytes");
 }
 
 #[test]
 fn the_library_loads_under_any_name() {
     let folder = folder();
     let suffix = library().extension().expect("a library's name");
-    for name in ["libfence", "fence", "foo", "a name with spaces"] {
-        let copy = folder.path().join(name).with_extension(suffix);
+    for name in ["libfence", "fence", "foo", "libfoo", "a name with spaces"] {
+        let bare = folder.path().join(name);
+        let copy = bare.with_extension(suffix);
         std::fs::copy(library(), &copy).expect("a copy");
-        let version = Shell::plain().with_library(copy).run("select fence_version();").ok();
-        assert_eq!(version, env!("CARGO_PKG_VERSION"), "as {name}");
+        // SQLite itself adds the ending where it is left out.
+        for path in [copy, bare] {
+            let version = Shell::plain().with_library(path).run("select fence_version();").ok();
+            assert_eq!(version, env!("CARGO_PKG_VERSION"), "as {name}");
+        }
     }
+}
+
+/// The names that nm lists, sorted.
+fn names(arguments: &[&str]) -> Vec<String> {
+    let mut command = Command::new(host::find("nm"));
+    command.args(arguments).arg(library());
+    let listed = host::run(command, "").ok();
+    // The last word of a line is the name; macOS puts an underscore before it, and Linux a version behind it.
+    let name = |line: &str| Some(line.split_whitespace().last()?.trim_start_matches('_').to_string());
+    let mut names: Vec<_> = listed.lines().filter_map(name).collect();
+    names.sort();
+    names
 }

@@ -192,11 +192,7 @@ impl fmt::Display for NotAFence {
             Self::Sign { found, at } => write!(f, "has a sign, '{found}', at character {at}"),
             Self::Space { at } => write!(f, "has a space at character {at}"),
             Self::Character { found, at } => {
-                write!(
-                    f,
-                    "has '{}', which is no digit, at character {at}",
-                    shown::escaped(*found)
-                )
+                write!(f, "has '{}', no digit, at character {at}", shown::escaped(*found))
             }
             Self::TooManyDigits { digits } => write!(f, "has {digits} digits"),
             Self::OutOfRange => f.write_str("is 2^128 or above"),

@@ -31,19 +31,18 @@ pub(crate) fn newer(args: &Args<'_>) -> Result<Answer, SqlError> {
 /// `fence_require(stored, incoming)`
 pub(crate) fn require(args: &Args<'_>) -> Result<Answer, SqlError> {
     let (stored, incoming) = read(args)?;
-    let Some(fence) = incoming.fence() else {
-        return Err(SqlError::constraint(
-            "fence: unfenced: fence_require(incoming) is empty: pass the fence that the writer's lease was given",
-        ));
-    };
-    if passes(&stored, &incoming, Ordering::is_ge) {
-        return Ok(Answer::Padded(fence.padded()));
+    let passes = passes(&stored, &incoming, Ordering::is_ge);
+    match (stored.fence(), incoming.fence()) {
+        (_, Some(fence)) if passes => Ok(Answer::Padded(fence.padded())),
+        (Some(stored), Some(incoming)) => Err(SqlError::constraint(format!(
+            "fence: stale: fence_require(incoming) is {incoming}, and {stored} was seen already: \
+             somebody else got the key meanwhile; acquire it again and do the work anew",
+        ))),
+        _ => Err(SqlError::constraint(format!(
+            "fence: unfenced: fence_require(incoming) is {}: pass the fence of the lease under which this is written",
+            args.value(1)?,
+        ))),
     }
-    let stored = stored.fence().unwrap_or(fence);
-    Err(SqlError::constraint(format!(
-        "fence: stale: fence_require(incoming) is {fence} and {stored} was seen already: \
-         somebody else holds the key now; acquire it anew and redo the work",
-    )))
 }
 
 #[inline]
