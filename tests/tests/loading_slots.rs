@@ -3,7 +3,7 @@
 //! A file of its own, so a process of its own: the library takes the functions of the first host that it accepts, and
 //! here that is a doctored one.
 
-use fence_tests::surface::FUNCTIONS;
+use fence_tests::surface::examples;
 use fence_tests::{doctored, folder, library};
 use rusqlite::types::Value;
 use rusqlite::{Connection, ffi};
@@ -19,7 +19,7 @@ const NEEDED: &str = "
     result_error result_error_code result_error_nomem result_error_toobig
     open_v2 close extended_result_codes errcode extended_errcode errmsg errstr busy_handler busy_timeout
     changes total_changes last_insert_rowid get_autocommit txn_state interruptx db_filename db_readonly db_config
-    file_control table_column_metadata db_release_memory db_cacheflush
+    file_control wal_hook table_column_metadata db_release_memory db_cacheflush
     prepare_v2 prepare_v3 step reset finalize clear_bindings sql expanded_sql next_stmt db_handle
     stmt_readonly stmt_busy stmt_status stmt_isexplain
     bind_null bind_int bind_int64 bind_double bind_text bind_text64 bind_blob64 bind_zeroblob bind_pointer
@@ -54,13 +54,13 @@ fn a_missing_function_of_the_host_is_named_at_load_and_nothing_else_is_ever_call
     }
     let loaded = doctored::load(library(), "sqlite3_fence_init", &db, doctored::host(these));
     assert_eq!(loaded, Ok(ffi::SQLITE_OK_LOAD_PERMANENTLY));
-    for function in FUNCTIONS {
-        let value = match db.query_row(function.example, (), |row| row.get(0)) {
+    for (example, gives) in examples() {
+        let value = match db.query_row(example, (), |row| row.get(0)) {
             Ok(Value::Integer(number)) => number.to_string(),
             Ok(Value::Text(text)) => text,
-            other => panic!("{}: {other:?}", function.example),
+            other => panic!("{example}: {other:?}"),
         };
-        assert_eq!(value, function.gives, "{}", function.example);
+        assert_eq!(value, gives, "{example}");
     }
     let error = db
         .query_row("select fence_ok('x', 1)", (), |_| Ok(()))

@@ -24,6 +24,8 @@ use crate::value::{Args, Value};
 const VARIABLE: &str = "FENCE_STORE";
 /// The file's name in the folder of the main database.
 const NAME: &str = "kv.db";
+/// The longest path, in bytes; longer ones no system opens.
+const LONGEST: usize = 4096;
 /// The path of a store in memory.
 const MEMORY: &str = ":memory:";
 
@@ -101,7 +103,9 @@ fn place_of(path: &Path) -> Place {
 
 fn path(args: &Args<'_>) -> Result<Place, SqlError> {
     match args.value(0)? {
-        Value::Text(text) if !text.is_empty() && !text.contains(&0) => Ok(place_of(Path::new(OsStr::from_bytes(text)))),
+        Value::Text(text) if (1..=LONGEST).contains(&text.len()) && !text.contains(&0) => {
+            Ok(place_of(Path::new(OsStr::from_bytes(text))))
+        }
         value => {
             let accepted = "give the path of a file as TEXT, or :memory:, or no argument for the store in use";
             Err(args.refused("not a path", "path", value, accepted))
