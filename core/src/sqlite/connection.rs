@@ -8,10 +8,10 @@
 //!
 //! # kv.db may be replaced while it is open
 //!
-//! A file that was deleted, moved or replaced goes on existing for whoever has it open. So each call first asks whether
-//! kv.db, its WAL and the file beside it are still the ones that were opened ([`Conn::is_replaced`]); a grant asks again
-//! after its commit, so that what was granted in a dead file is never handed out. On opening, a WAL that was written for
-//! another kv.db is removed: SQLite would lay its pages over the new file.
+//! A file that was deleted, moved or replaced goes on existing for whoever has it open. So no answer is handed out before
+//! kv.db and its WAL were seen to be still the ones that were opened ([`Conn::is_replaced`]): after the commit, so that
+//! what was granted in a dead file reaches nobody. On opening, a WAL that was written for another kv.db is removed:
+//! SQLite would lay its pages over the new file.
 //!
 //! # Checkpoints
 //!
@@ -40,6 +40,8 @@ use crate::fence::{Epoch, Fence};
 
 /// How often an opening begins anew because the file was replaced meanwhile.
 const OPENINGS: usize = 8;
+/// How old an answer may be that only reads, in milliseconds, before the files are looked at again.
+const LOOK_MS: i64 = 10;
 /// After how many pages in the WAL a checkpoint is made.
 const CHECKPOINT_PAGES: i32 = 4_000;
 
@@ -55,6 +57,8 @@ pub(super) struct Conn {
     wal_pages: Arc<AtomicI32>,
     /// At how many pages a checkpoint is tried next.
     checkpoint_at: i32,
+    /// When the files were looked at last, by the lease clock.
+    looked_at: i64,
 }
 
 /// The files of an open store.
@@ -142,6 +146,7 @@ impl Conn {
             disk,
             wal_pages,
             checkpoint_at: CHECKPOINT_PAGES,
+            looked_at: i64::MIN,
         }
     }
 
@@ -173,12 +178,17 @@ impl Conn {
         let (Some(db), Some(disk)) = (&self.db, &self.disk) else {
             return false;
         };
-        has_moved(db) || FileId::of(&disk.wal_path) != Some(disk.wal) || disk.sidecar.is_replaced()
+        has_moved(db) || FileId::of(&disk.wal_path) != Some(disk.wal)
     }
 
-    /// Whether the path leads to another kv.db by now than to the one that is open.
-    pub(super) fn has_moved(&self) -> bool {
-        self.disk.is_some() && self.db.as_ref().is_some_and(has_moved)
+    /// [`Conn::is_replaced`], not asked more often than every [`LOOK_MS`] of the lease clock. For answers that change
+    /// nothing: who asks again and again for a key that is held would pay more for this than for the question.
+    pub(super) fn was_replaced(&mut self, now: i64) -> bool {
+        if (0..LOOK_MS).contains(&now.saturating_sub(self.looked_at)) {
+            return false;
+        }
+        self.looked_at = now;
+        self.is_replaced()
     }
 
     /// Leaves no transaction open.
@@ -252,7 +262,7 @@ pub(super) fn peek_epoch(path: &Path) -> Result<Epoch> {
         Found::Nothing => Err(Error::NotAStore { path: path.to_owned() }),
         Found::Store => {
             let epoch: i64 = db
-                .query_row("select epoch from store where id = 1", [], |row| row.get(0))
+                .query_row("select epoch from leases where key = ''", [], |row| row.get(0))
                 .map_err(failed)?;
             Ok(Epoch::new(epoch.max(0).unsigned_abs()))
         }

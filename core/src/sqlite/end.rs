@@ -79,7 +79,7 @@ impl Engine {
                     _ => Ok(done),
                 })
                 .map_err(session.failed(doing))?;
-            Ok(Done::Yes(done))
+            Ok(Done::Written(done))
         })
     }
 
@@ -157,7 +157,7 @@ impl Engine {
                 session.run("commit")?;
                 Ok(done)
             };
-            run().map(Done::Yes).map_err(session.failed(doing))
+            run().map(Done::Written).map_err(session.failed(doing))
         })
     }
 }

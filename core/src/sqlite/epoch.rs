@@ -63,7 +63,7 @@ fn lift(db: &Connection, clock: &Arc<dyn Clock>, before: i64, floor: Option<Fenc
         return Ok(None);
     };
     let epoch = clock.wall_ms().clamp(least.max(1), LARGEST);
-    db.execute("update store set epoch = ?1, count = 0", [epoch])?;
+    db.execute("update leases set epoch = ?1, count = 0 where key = ''", [epoch])?;
     Ok(Some(Epoch::new(epoch.unsigned_abs())))
 }
 
@@ -95,19 +95,26 @@ fn is_empty(db: &Connection) -> rusqlite::Result<bool> {
 }
 
 fn read(db: &Connection) -> rusqlite::Result<Before> {
-    db.query_row("select epoch, boot from store where id = 1", [], |row| {
-        Ok(Before {
-            epoch: row.get(0)?,
-            boot: row.get(1)?,
-        })
-    })
+    db.query_row(
+        "select leases.epoch, store.boot from leases, store where leases.key = ''",
+        [],
+        |row| {
+            Ok(Before {
+                epoch: row.get(0)?,
+                boot: row.get(1)?,
+            })
+        },
+    )
 }
 
 /// A reboot ends every lease. What has a delay stays closed for all of it, counted from now: how long the machine was
 /// off, nobody knows.
 fn end_all(db: &Connection, now: i64) -> rusqlite::Result<()> {
     db.execute("delete from waiters", [])?;
-    db.execute("delete from leases where delay <= 0", [])?;
-    db.execute("update leases set expires = ?1, process = 0", params![now])?;
+    db.execute("delete from leases where key > '' and delay <= 0", [])?;
+    db.execute(
+        "update leases set expires = ?1, process = 0 where key > ''",
+        params![now],
+    )?;
     Ok(())
 }

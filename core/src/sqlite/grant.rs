@@ -73,13 +73,14 @@ impl Engine {
     pub(crate) fn attempt(&self, request: &Request<'_>, place: &mut Place) -> Result<Attempt> {
         self.call(|session, seen| {
             let failed = session.failed("granting a lease");
-            let process = if request.bound { session.token()? } else { 0 };
+            let process = if request.bound { session.token()? } else { Some(0) };
+            let Some(process) = process else { return Ok(Done::Again) };
             let permit = request.limit.map(|_| PermitId::random()).transpose()?;
             for begin in [BEGIN, BEGIN_WRITING] {
                 session.run(begin).map_err(&failed)?;
                 match transact(session, *seen, request, place, process, permit) {
-                    Ok(Outcome::Busy(busy)) => return Ok(Done::Yes(busy)),
-                    Ok(Outcome::Restored) => return Ok(Done::Restored),
+                    Ok(Outcome::Busy(busy)) => return Ok(Done::Read(busy)),
+                    Ok(Outcome::Restored) => return Ok(Done::Again),
                     Ok(Outcome::Granted(granted)) => {
                         if let Name::Lease(fence) = granted.name {
                             *seen = Some(fence);
@@ -88,7 +89,7 @@ impl Engine {
                             sidecar.keep();
                         }
                         *place = Place::default();
-                        return Ok(Done::IfStillThere(Attempt::Granted(granted)));
+                        return Ok(Done::Written(Attempt::Granted(granted)));
                     }
                     Err(error) if begin == BEGIN && is_busy(&error) => session.run("rollback").map_err(&failed)?,
                     Err(error) => return Err(failed(error)),
@@ -123,7 +124,7 @@ fn transact(
         mend(session, key, *term)?;
     }
     if let Some(busy) = look.busy {
-        session.run(if look.mends.is_empty() { "rollback" } else { "commit" })?;
+        session.run("commit")?;
         return Ok(Outcome::Busy(busy));
     }
     // A file that gives a fence that was seen already was put back; and there is no count after the last one.
@@ -135,10 +136,10 @@ fn transact(
     let until = session.clock.now_ms().saturating_add(request.ttl.get());
     let name = match permit {
         None => {
-            reap::bump(session, fence)?;
             for key in request.keys {
                 write_lease(session, request, *key, fence, until, process)?;
             }
+            reap::sometimes(session, fence)?;
             Name::Lease(fence)
         }
         Some(permit) => {
@@ -174,8 +175,8 @@ fn look(session: &Session<'_>, request: &Request<'_>, place: &mut Place) -> rusq
                 "select s.epoch, s.count,
                         exists (select 1 from waiters where key = ?1 and semaphore = ?2),
                         l.expires, l.ttl, l.delay, l.process
-                   from store s left join leases l on l.key = ?1 and l.permit = x'' and ?2 = 0
-                  where s.id = 1",
+                   from leases s left join leases l on l.key = ?1 and l.permit = x'' and ?2 = 0
+                  where s.key = ''",
             )?
             .query_row(params![key.as_str(), request.limit.is_some()], |row| {
                 look.epoch = row.get(0)?;
@@ -289,11 +290,12 @@ fn write_lease(
     until: i64,
     process: i64,
 ) -> rusqlite::Result<()> {
+    // LOCK-02, LOCK-03: the count that this transaction has read is bumped by the statement that writes the lease.
     session
         .db
         .prepare_cached(
             "insert or replace into leases (key, permit, epoch, count, expires, ttl, delay, pid, process, several)
-             values (?1, x'', ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+             values ('', x'', ?2, ?3, 0, 0, 0, 0, 0, 0), (?1, x'', ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         )?
         .execute(params![
             key.as_str(),

@@ -56,7 +56,9 @@ impl Engine {
         }
         self.call(|session, _| {
             let failed = session.failed("waiting in line");
-            let process = session.token()?;
+            let Some(process) = session.token()? else {
+                return Ok(Done::Again);
+            };
             session.run("begin immediate").map_err(&failed)?;
             let now = session.clock.now_ms();
             let taken = match place.ticket {
@@ -67,7 +69,7 @@ impl Engine {
             let Some(number) = taken.map_err(&failed)? else {
                 // Overtaken meanwhile: the next attempt is a newcomer's.
                 place.ticket = None;
-                return Ok(Done::Yes(true));
+                return Ok(Done::Written(true));
             };
             session.run("commit").map_err(&failed)?;
             place.ticket = Some(Ticket {
@@ -75,7 +77,7 @@ impl Engine {
                 beat: now,
                 process,
             });
-            Ok(Done::Yes(is_new))
+            Ok(Done::Written(is_new))
         })
     }
 
@@ -104,7 +106,7 @@ impl Engine {
                     .map_err(&failed)?;
             }
             session.run("commit").map_err(&failed)?;
-            Ok(Done::Yes(()))
+            Ok(Done::Written(()))
         })
     }
 }

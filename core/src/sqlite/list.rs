@@ -68,7 +68,7 @@ impl Engine {
                 }
                 Ok(read.then_some(page))
             };
-            read().map(Done::Yes).map_err(session.failed("listing the leases"))
+            read().map(Done::Read).map_err(session.failed("listing the leases"))
         })
     }
 }

@@ -88,9 +88,13 @@ impl Session<'_> {
         self.sidecar.is_none_or(|sidecar| sidecar.is_alive(token))
     }
 
-    /// This process's token.
-    fn token(&self) -> Result<i64> {
-        self.sidecar.map_or(Ok(1), |sidecar| sidecar.token())
+    /// This process's token; nothing if the file beside the store was replaced, so that nobody would see it locked there.
+    fn token(&self) -> Result<Option<i64>> {
+        match self.sidecar {
+            None => Ok(Some(1)),
+            Some(sidecar) if sidecar.is_replaced() => Ok(None),
+            Some(sidecar) => sidecar.token().map(Some),
+        }
     }
 
     /// Runs one statement without parameters or rows.
@@ -156,16 +160,17 @@ impl Engine {
 
     /// Runs one call on the right file:
     ///
-    /// * opens the store if it is not open, or if its files were replaced since (LOCK-08);
+    /// * opens the store if it is not open;
     /// * leaves no transaction open, whatever came of the work;
-    /// * begins anew on the new file when the work failed, or ended in something to be handed out, on a file that is no
-    ///   longer there; and once more when SQLite found the file broken, which is how a WAL that was taken away shows.
+    /// * hands nothing out that was written to a file, or read from one, that is no longer the one at its path (LOCK-08):
+    ///   it opens the new one and begins anew. What was written to the dead file is dead with it;
+    /// * begins anew once when SQLite found the file broken, which is how a WAL that was taken away shows.
     fn call<T>(&self, mut work: impl FnMut(&Session<'_>, &mut Option<Fence>) -> Result<Done<T>>) -> Result<T> {
         let mut state = self.lock()?;
         for attempt in 0..ATTEMPTS {
             let mut conn = match state.conn.take() {
-                Some(conn) if !conn.is_replaced() => conn,
-                _ => self.open(&mut state.seen)?,
+                Some(conn) => conn,
+                None => self.open(&mut state.seen)?,
             };
             let done = conn.db().and_then(|db| {
                 let session = Session {
@@ -178,8 +183,8 @@ impl Engine {
             });
             conn.settle();
             let answer = match done {
-                Ok(Done::Yes(answer)) => Ok(answer),
-                Ok(Done::IfStillThere(answer)) if !conn.has_moved() => Ok(answer),
+                Ok(Done::Read(answer)) if !conn.was_replaced(self.clock.now_ms()) => Ok(answer),
+                Ok(Done::Written(answer)) if !conn.is_replaced() => Ok(answer),
                 Ok(_) => continue,
                 Err(error) if attempt == 0 && is_broken(&error) => continue,
                 Err(_) if conn.is_replaced() => continue,
@@ -206,7 +211,7 @@ impl Engine {
 
     /// Opens the store if it is not open yet.
     pub(crate) fn ensure_open(&self) -> Result<()> {
-        self.call(|_, _| Ok(Done::Yes(())))
+        self.call(|_, _| Ok(Done::Read(())))
     }
 
     /// The epoch that stands now.
@@ -214,10 +219,10 @@ impl Engine {
         self.call(|session, _| {
             let epoch: i64 = session
                 .db
-                .prepare_cached("select epoch from store where id = 1")
+                .prepare_cached("select epoch from leases where key = ''")
                 .and_then(|mut select| select.query_row([], |row| row.get(0)))
                 .map_err(session.failed("reading the epoch"))?;
-            Ok(Done::Yes(Epoch::new(epoch.max(0).unsigned_abs())))
+            Ok(Done::Read(Epoch::new(epoch.max(0).unsigned_abs())))
         })
     }
 
@@ -225,19 +230,20 @@ impl Engine {
     pub(crate) fn advance(&self, fence: Fence) -> Result<Epoch> {
         self.call(|session, _| {
             let epoch = epoch::advance(session.db, session.path, session.clock, fence)?;
-            Ok(Done::IfStillThere(epoch))
+            Ok(Done::Written(epoch))
         })
     }
 }
 
 /// What the work of a call came to.
 enum Done<T> {
-    /// This, whatever became of the file since.
-    Yes(T),
-    /// This, if the file is still the one at its path; else begin anew on the new one.
-    IfStillThere(T),
-    /// Nothing: the file is older than what this process has seen. Begin anew, with an epoch past that.
-    Restored,
+    /// This, and nothing was written. It may be as old as the last look at the files.
+    Read(T),
+    /// This, if the files are still there now.
+    Written(T),
+    /// Nothing: what is open is not what it was. The file is older than what this process has seen of it, or the one
+    /// beside it was replaced. Begin anew, with all files opened again and an epoch past all that was seen.
+    Again,
 }
 
 /// Whether SQLite found the file in a state that opening it anew may mend: a WAL that was taken away under it, say.

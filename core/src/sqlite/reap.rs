@@ -2,8 +2,7 @@
 //!
 //! Every eighth lease looks at the next [`ROWS`] rows in the order of their keys and deletes those that are over. That is
 //! four rows for each that a grant can add, so a store does not grow for long beyond what is live; and no call ever pays
-//! for many. Where it stopped is kept in the store's row, which a grant writes anyway: also a shell that takes one lease
-//! and ends does its share. Deleting a row never lowers a fence, for the count is not in it.
+//! for many. Where it stopped is kept in the store's row: also a shell that takes one lease and ends does its share. Deleting a row never lowers a fence, for the count is not in it.
 
 use rusqlite::params;
 
@@ -18,22 +17,16 @@ const ROWS: i64 = 32;
 /// Every how many counts.
 const EVERY: u64 = 8;
 
-/// Writes the count of this fence, and removes some rows when it is time.
-pub(super) fn bump(session: &Session<'_>, fence: Fence) -> rusqlite::Result<()> {
-    let count = fence.count().get();
-    // LOCK-02, LOCK-03: the count that this transaction read is bumped by the same transaction.
-    if count.is_multiple_of(EVERY) {
-        let reaped = some(session)?;
-        session
-            .db
-            .prepare_cached("update store set count = ?1, reaped = ?2 where id = 1")?
-            .execute(params![count.cast_signed(), reaped])?;
-    } else {
-        session
-            .db
-            .prepare_cached("update store set count = ?1 where id = 1")?
-            .execute(params![count.cast_signed()])?;
+/// Removes some rows when it is time, by the count of the fence that was given.
+pub(super) fn sometimes(session: &Session<'_>, fence: Fence) -> rusqlite::Result<()> {
+    if !fence.count().get().is_multiple_of(EVERY) {
+        return Ok(());
     }
+    let reaped = some(session)?;
+    session
+        .db
+        .prepare_cached("update store set reaped = ?1 where id = 1 and reaped <> ?1")?
+        .execute(params![reaped])?;
     Ok(())
 }
 

@@ -3,6 +3,10 @@
 //! Times are milliseconds of the lease clock, under the boot that the row of `store` names. Nothing here needs the
 //! extension: a plain sqlite3 can read it all. Writing to it by hand is at one's own risk; absurd times are mended at
 //! first sight (see `term.rs`).
+//!
+//! The row of `leases` with the empty key, which nobody can take, is the store's own: its epoch is that of the fences that
+//! are given now, its count that of the fence that was given last. It stands there, and not in a table of its own, so that
+//! one statement writes it together with the lease, and in a store of usual size on the same page.
 
 use std::path::Path;
 
@@ -19,13 +23,11 @@ const FORMAT: i64 = 1;
 const TABLES: &str = "
 create table store (                    -- one row
     id      integer primary key check (id = 1),
-    epoch   integer not null,           -- the high half of the fences that are given now
-    count   integer not null,           -- the low half of the fence that was given last
     ticket  integer not null,           -- the place in line that was given last
     boot    text not null,              -- the boot under whose clock the times below count
     reaped  text not null               -- the key up to which expired rows were looked for
 );
-create table leases (                   -- a key's lease, and each of a semaphore's permits
+create table leases (                   -- a key's lease, and each of a semaphore's permits; the first row is the store's
     key     text not null,
     permit  blob not null,              -- x'' of a lease; the id of a permit
     epoch   integer not null,           -- the fence of a lease; 0 and 0 of a permit
@@ -82,7 +84,8 @@ pub(super) fn look(db: &Connection, path: &Path) -> Result<Found> {
 /// Makes the tables, within the caller's transaction.
 pub(super) fn create(db: &Connection, boot: &str) -> rusqlite::Result<()> {
     db.execute_batch(TABLES)?;
-    db.execute("insert into store values (1, 0, 0, 0, ?1, '')", [boot])?;
+    db.execute("insert into store values (1, 0, ?1, '')", [boot])?;
+    db.execute("insert into leases values ('', x'', 0, 0, 0, 0, 0, 0, 0, 0)", [])?;
     db.pragma_update(None, "application_id", APPLICATION_ID)?;
     db.pragma_update(None, "user_version", FORMAT)
 }
