@@ -37,9 +37,9 @@ const VALUES: &[&str] = &[
 /// What is far too long to be anything.
 const BIG: &[&str] = &[
     "zeroblob(10000000)",
-    "printf('%.10000000c', 'x')",
-    "printf('%.10000000c', '7')",
-    "'[\"' || printf('%.10000000c', 'x') || '\"]'",
+    "hex(zeroblob(5000000))",
+    "'x' || hex(zeroblob(5000000))",
+    "'[\"' || hex(zeroblob(5000000)) || '\"]'",
 ];
 
 /// A shell on a database of this encoding, in a folder of its own below this one.

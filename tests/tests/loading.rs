@@ -1,7 +1,7 @@
 //! Loading: all of it or a part, twice, on many threads; refused with a message where it cannot work; and what then is there.
 
 use fence_tests::surface::{Class, FUNCTIONS};
-use fence_tests::{Python, Shell, doctored, faulty_library, library};
+use fence_tests::{Python, Shell, doctored, faulty_library, folder, library};
 use rusqlite::{Connection, ffi};
 
 /// A query for all of our functions that a host lists: name, number of arguments, flags, encoding, type.
@@ -71,6 +71,20 @@ db.load_extension(extension)
 print(len(running.fetchall()), one(db, "select fence_ok(1, 2)"))
 "#;
     assert_eq!(Python::new(script).run().ok(), "8 1");
+}
+
+#[test]
+fn a_second_load_takes_neither_its_store_nor_its_leases_from_a_connection() {
+    let folder = folder();
+    let mut shell = Shell::new()
+        .on(folder.path().join("app.db"))
+        .within(folder.path())
+        .start();
+    let chosen = shell.ask("select fence_open('other.kv')");
+    let fence = shell.ask("select fence_acquire('job')");
+    assert_eq!(shell.ask(&format!(".load \"{}\"", library().display())), "");
+    assert_eq!(shell.ask("select fence_open()"), chosen);
+    assert_eq!(shell.ask(&format!("select fence_release('job', '{fence}')")), "1");
 }
 
 #[test]

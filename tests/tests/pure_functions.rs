@@ -337,23 +337,19 @@ fn check_03_what_is_no_fence_is_an_error_in_every_argument_of_every_function() {
 
 #[test]
 fn check_03_ten_megabytes_are_refused_by_a_short_message() {
-    let (many_x, many_7, many_0) = (
-        format!("'{:x<48}", ""),
-        format!("'{:7<48}", ""),
-        format!("x'{:0<40}", ""),
-    );
+    let (zeros, bytes) = ("0".repeat(47), "00".repeat(20));
     let big = [
         (
-            "printf('%.10000000c', 'x')",
-            many_x + "…' (10000000 bytes), which has 'x', no digit, at character 1",
+            "'x' || hex(zeroblob(5000000))",
+            format!("'x{zeros}…' (10000001 bytes), which has 'x', no digit, at character 1"),
         ),
         (
-            "printf('%.10000000c', '7')",
-            many_7 + "…' (10000000 bytes), which has 10000000 digits",
+            "hex(zeroblob(5000000))",
+            format!("'0{zeros}…' (10000000 bytes), which has 10000000 digits"),
         ),
         (
             "zeroblob(10000000)",
-            many_0 + "…' (10000000 bytes), which is a BLOB of 10000000 bytes",
+            format!("x'{bytes}…' (10000000 bytes), which is a BLOB of 10000000 bytes"),
         ),
     ];
     for encoding in ["UTF-8", "UTF-16le"] {
