@@ -98,20 +98,28 @@ pub fn host(api: Api) -> &'static Api {
     Box::leak(Box::new(api))
 }
 
-/// Loads the library into this connection through the entry point of this name, with these functions. Gives the entry
-/// point's answer, or its code and its message.
-pub fn load(library: &Path, entry: &str, db: &Connection, api: &'static Api) -> Result<c_int, (c_int, String)> {
+/// Loads the library into this connection through the entry point of this name, with these functions, or none at all.
+/// Gives the entry point's answer, or its code and its message.
+pub fn load(
+    library: &Path,
+    entry: &str,
+    db: &Connection,
+    api: impl Into<Option<&'static Api>>,
+) -> Result<c_int, (c_int, String)> {
     type Entry = unsafe extern "C" fn(*mut ffi::sqlite3, *mut *mut c_char, *mut Api) -> c_int;
     // SAFETY: the symbol is an entry point of an extension, and those have this type.
     let entry: Entry = unsafe { std::mem::transmute(symbol(library, entry)) };
+    let api = api.into().map_or(ptr::null(), ptr::from_ref).cast_mut();
     let mut message = ptr::null_mut();
     // SAFETY: the connection is open, and extensions only read through `api`.
-    let code = unsafe { entry(db.handle(), &raw mut message, ptr::from_ref(api).cast_mut()) };
+    let code = unsafe { entry(db.handle(), &raw mut message, api) };
     if code == ffi::SQLITE_OK || code == ffi::SQLITE_OK_LOAD_PERMANENTLY {
         assert!(message.is_null(), "a message without an error");
         return Ok(code);
     }
-    assert!(!message.is_null(), "an error without a message");
+    if message.is_null() {
+        return Err((code, String::new()));
+    }
     // SAFETY: the extension made the message with this SQLite's malloc, as SQLite wants it, and gave it away.
     let text = unsafe {
         let text = CStr::from_ptr(message).to_string_lossy().into_owned();

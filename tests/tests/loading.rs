@@ -122,6 +122,19 @@ fn a_host_that_is_too_old_gets_a_message_with_both_versions_and_lives() {
 }
 
 #[test]
+fn a_host_that_passes_no_functions_is_refused_in_silence() {
+    let db = connection();
+    let refused = doctored::load(library(), "sqlite3_fence_init", &db, None);
+    assert_eq!(refused, Err((ffi::SQLITE_ERROR, String::new())));
+    // Nor can a host without memory be told.
+    let mut api = *doctored::api();
+    *api.slot("malloc") = 0;
+    let refused = doctored::load(library(), "sqlite3_fence_init", &db, doctored::host(api));
+    assert_eq!(refused, Err((ffi::SQLITE_ERROR, String::new())));
+    lives(&db);
+}
+
+#[test]
 fn a_host_without_threads_is_refused() {
     unsafe extern "C" fn no_threads() -> i32 {
         0
