@@ -26,6 +26,8 @@ const SHORTEST: Duration = Duration::from_millis(1);
 pub(crate) struct Kept {
     shared: Arc<Shared>,
     renewer: Option<JoinHandle<()>>,
+    /// The process that holds it. A child made by fork has a copy of this value, but neither the thread nor the lease.
+    process: u32,
 }
 
 struct Shared {
@@ -60,7 +62,11 @@ impl Kept {
             state: Mutex::default(),
             changed: Condvar::new(),
         });
-        let mut kept = Self { shared, renewer: None };
+        let mut kept = Self {
+            shared,
+            renewer: None,
+            process: std::process::id(),
+        };
         let shared = Arc::clone(&kept.shared);
         let thread = thread::Builder::new()
             .name("fence-renew".to_owned())
@@ -107,7 +113,7 @@ impl Kept {
     ///
     /// [`Error::LeaseLost`] or [`Error::PermitLost`] when it was not live to the end.
     pub(crate) fn let_go(mut self) -> Result<()> {
-        if self.end() {
+        if self.process == std::process::id() && self.end() {
             return Ok(());
         }
         let key = shown::text(self.shared.key.as_bytes());
@@ -133,7 +139,9 @@ impl Kept {
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        if self.renewer.is_some() || !self.shared.state().let_go {
+        if self.process != std::process::id() {
+            std::mem::forget(self.renewer.take());
+        } else if self.renewer.is_some() || !self.shared.state().let_go {
             self.end();
         }
     }

@@ -14,18 +14,31 @@ const PATIENCE: Duration = Duration::from_secs(5);
 thread_local! {
     /// When this thread began to wait. SQLite hands a handler nothing but how often it was called.
     static BEGAN: Cell<Option<Instant>> = const { Cell::new(None) };
+    /// Whether this thread does not wait at all.
+    static NEVER: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs the work without waiting for anybody.
+pub(super) fn never_mind<T>(work: impl FnOnce() -> T) -> T {
+    let before = NEVER.replace(true);
+    let done = work();
+    NEVER.set(before);
+    done
 }
 
 /// Sleeps a little and tells SQLite to try again, until the patience is over.
 pub(super) fn handler(calls: i32) -> bool {
+    if NEVER.get() {
+        return false;
+    }
     let now = Instant::now();
-    let began = BEGAN.with(|began| match (calls, began.get()) {
+    let began = match (calls, BEGAN.get()) {
         (1.., Some(since)) => since,
         _ => {
-            began.set(Some(now));
+            BEGAN.set(Some(now));
             now
         }
-    });
+    };
     if now.duration_since(began) >= PATIENCE {
         return false;
     }

@@ -33,7 +33,7 @@ use rusqlite::{Connection, OpenFlags, ffi};
 use super::location::beside;
 use super::schema::{self, Found};
 use super::sidecar::{FileId, Identity, Opening, Sidecar};
-use super::{busy, epoch};
+use super::{busy, epoch, fork};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::fence::{Epoch, Fence};
@@ -109,7 +109,7 @@ impl Conn {
         let wal_path = beside(path, "-wal");
         drop_foreign_wal(path, &wal_path, store, &opening)?;
 
-        let found = schema::look(&db, path)?;
+        let found = schema::look(&db, path).inspect_err(|_| opening.discard_if_unused())?;
         use_wal(&db, path)?;
         let epoch = epoch::open(&db, path, clock, seen, &found)?;
 
@@ -216,7 +216,7 @@ impl Conn {
             return;
         };
         let run = || -> rusqlite::Result<()> {
-            db.execute_batch("begin immediate")?;
+            busy::never_mind(|| db.execute_batch("begin immediate"))?;
             let other = Connection::open_with_flags(&disk.path, flags() & !OpenFlags::SQLITE_OPEN_CREATE)?;
             if !has_moved(&other) && !has_moved(db) {
                 other.query_row("pragma wal_checkpoint(passive)", [], |_| Ok(()))?;
@@ -243,6 +243,7 @@ impl Conn {
 impl Drop for Conn {
     fn drop(&mut self) {
         if self.is_ours() {
+            let _still = fork::hold_off();
             drop(self.db.take());
         } else if let Some(db) = self.db.take() {
             // LOCK-09: a child neither uses nor closes its parent's connection; it leaves it behind.
@@ -255,6 +256,7 @@ impl Drop for Conn {
 /// Reads the epoch of a file that this process has not open, and closes it again.
 pub(super) fn peek_epoch(path: &Path) -> Result<Epoch> {
     let failed = |source| Error::sqlite(path, "reading its epoch", source);
+    let _still = fork::hold_off();
     let flags = flags() & !OpenFlags::SQLITE_OPEN_CREATE & !OpenFlags::SQLITE_OPEN_READ_WRITE;
     let db = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(failed)?;
     db.busy_handler(Some(busy::handler)).map_err(failed)?;

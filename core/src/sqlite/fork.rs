@@ -11,7 +11,7 @@
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, MutexGuard, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -28,6 +28,15 @@ struct Held {
     // Fields are dropped in this order: the guards before what they guard.
     engines: Vec<(Option<MutexGuard<'static, State>>, Arc<Engine>)>,
     registry: MutexGuard<'static, Engines>,
+    _connections: MutexGuard<'static, ()>,
+}
+
+/// Held while a connection is closed, or opened for a moment, outside of an engine's own calls.
+static CONNECTIONS: Mutex<()> = Mutex::new(());
+
+/// Keeps the process from forking until the answer is dropped.
+pub(super) fn hold_off() -> MutexGuard<'static, ()> {
+    CONNECTIONS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct Cell(UnsafeCell<Option<Held>>);
@@ -66,8 +75,15 @@ extern "C" fn before() {
             }
             engines.push((state, engine));
         }
+        let connections = hold_off();
         // SAFETY: see `Cell`; the registry's guard is in hand.
-        unsafe { *HELD.0.get() = Some(Held { engines, registry }) };
+        unsafe {
+            *HELD.0.get() = Some(Held {
+                engines,
+                registry,
+                _connections: connections,
+            })
+        };
     });
 }
 

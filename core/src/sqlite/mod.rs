@@ -183,16 +183,22 @@ impl Engine {
             });
             conn.settle();
             let answer = match done {
-                Ok(Done::Read(answer)) if !conn.was_replaced(self.clock.now_ms()) => Ok(answer),
-                Ok(Done::Written(answer)) if !conn.is_replaced() => Ok(answer),
-                Ok(_) => continue,
-                Err(error) if attempt == 0 && is_broken(&error) => continue,
-                Err(_) if conn.is_replaced() => continue,
-                Err(error) => Err(error),
+                Ok(Done::Read(answer)) if !conn.was_replaced(self.clock.now_ms()) => Some(Ok(answer)),
+                Ok(Done::Written(answer)) if !conn.is_replaced() => Some(Ok(answer)),
+                Ok(_) => None,
+                Err(error) if attempt == 0 && is_broken(&error) => None,
+                Err(_) if conn.is_replaced() => None,
+                Err(error) => Some(Err(error)),
             };
-            conn.checkpoint();
-            state.conn = Some(conn);
-            return answer;
+            match answer {
+                Some(answer) => {
+                    conn.checkpoint();
+                    state.conn = Some(conn);
+                    return answer;
+                }
+                // Without a checkpoint: what this connection knows is not to be laid over what stands there now.
+                None => conn.close_quietly(),
+            }
         }
         Err(Error::Replaced {
             path: self.path.clone(),

@@ -196,6 +196,14 @@ impl Opening<'_> {
         Identity::parse(std::str::from_utf8(text.get(..length)?).ok()?)
     }
 
+    /// Removes the file if nobody ever noted anything in it: what it was made for turned out to be no store.
+    pub(super) fn discard_if_unused(&self) {
+        if self.sidecar.file.metadata().is_ok_and(|found| found.size() == 0) {
+            // A file that stays does no harm.
+            let _ = std::fs::remove_file(&self.sidecar.path);
+        }
+    }
+
     /// Notes which files are open now.
     pub(super) fn note(&self, identity: &Identity) -> Result<()> {
         let text = identity.print();
