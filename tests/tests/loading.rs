@@ -1,21 +1,15 @@
-//! Loading: all of it or a part, twice, on many threads; refused with a message where it cannot work; and what then is there.
+//! Loading: all of it or a part, twice, on many threads; and what becomes of errors and panics.
+
+use std::sync::mpsc;
 
 use fence_tests::surface::{Class, FUNCTIONS};
-use fence_tests::{Python, Shell, doctored, faulty_library, folder, library};
+use fence_tests::{DEADLINE, Python, Shell, faulty_library, folder, library, wait_until};
+use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, ffi};
 
 /// A query for all of our functions that a host lists: name, number of arguments, flags, encoding, type.
 const LISTED: &str = "select name || ' ' || narg || ' ' || flags || ' ' || enc || ' ' || type
      from pragma_function_list where not builtin and (name glob 'fence_*' or name glob 'semaphore_*') order by 1";
-
-/// A connection of the SQLite in this process, which is the host here.
-fn connection() -> Connection {
-    Connection::open_in_memory().expect("a database in memory")
-}
-
-fn lives(db: &Connection) {
-    assert_eq!(db.query_row("select 1", (), |row| row.get(0)), Ok(1));
-}
 
 /// The lines of [`LISTED`] for these functions.
 fn lines(only: impl Fn(Class) -> bool) -> Vec<String> {
@@ -88,90 +82,46 @@ fn a_second_load_takes_neither_its_store_nor_its_leases_from_a_connection() {
 }
 
 #[test]
-fn a_host_that_is_too_old_gets_a_message_with_both_versions_and_lives() {
-    unsafe extern "C" fn just_too_old() -> i32 {
-        3_034_000
-    }
-    unsafe extern "C" fn old() -> i32 {
-        3_008_011
-    }
-    unsafe extern "C" fn ancient() -> i32 {
-        3_003_008
-    }
-    let db = connection();
-    let versions: [(unsafe extern "C" fn() -> i32, &str); 3] =
-        [(just_too_old, "3.34.0"), (old, "3.8.11"), (ancient, "3.3.8")];
-    for (libversion_number, version) in versions {
-        // Nothing else of such a host may be called: most of it was not there yet.
-        let mut api = doctored::Api::nothing();
-        *api.slot("malloc") = *doctored::api().clone().slot("malloc");
-        *api.slot("libversion_number") = libversion_number as usize;
-        let api = doctored::host(api);
-        for entry in ["sqlite3_fence_init", "sqlite3_extension_init", "sqlite3_fencepure_init"] {
-            let message = format!(
-                "fence: the SQLite of this program is {version}, and fence needs 3.34.1 or newer: \
-                 update the program or the SQLite library that it uses"
-            );
-            assert_eq!(
-                doctored::load(library(), entry, &db, api),
-                Err((ffi::SQLITE_ERROR, message))
-            );
+fn a_wait_ends_when_the_host_interrupts_it_where_the_host_can_tell() {
+    // The SQLite in this process can: it is newer than 3.41.
+    let folder = folder();
+    let app = folder.path().join("app.db");
+    let load = || {
+        let db = Connection::open(&app).expect("a database");
+        // SAFETY: the library is ours.
+        unsafe {
+            db.load_extension_enable().expect("it may");
+            db.load_extension(library(), None::<&str>).expect("it loads");
         }
-    }
-    lives(&db);
-}
-
-#[test]
-fn a_host_that_passes_no_functions_is_refused_in_silence() {
-    let db = connection();
-    let refused = doctored::load(library(), "sqlite3_fence_init", &db, None);
-    assert_eq!(refused, Err((ffi::SQLITE_ERROR, String::new())));
-    // Nor can a host without memory be told.
-    let mut api = *doctored::api();
-    *api.slot("malloc") = 0;
-    let refused = doctored::load(library(), "sqlite3_fence_init", &db, doctored::host(api));
-    assert_eq!(refused, Err((ffi::SQLITE_ERROR, String::new())));
-    lives(&db);
-}
-
-#[test]
-fn a_host_without_threads_is_refused() {
-    unsafe extern "C" fn no_threads() -> i32 {
-        0
-    }
-    let db = connection();
-    let mut api = *doctored::api();
-    *api.slot("xthreadsafe") = no_threads as *const () as usize;
-    let refused = doctored::load(library(), "sqlite3_fence_init", &db, doctored::host(api));
-    let (_, message) = refused.expect_err("it has no threads");
-    assert!(message.contains("SQLITE_THREADSAFE=0"), "{message}");
-    lives(&db);
-}
-
-#[test]
-fn a_second_sqlite_in_the_process_is_refused_and_the_first_goes_on() {
-    let db = connection();
-    let permanently = Ok(ffi::SQLITE_OK_LOAD_PERMANENTLY);
+        db
+    };
+    let (holder, waiter) = (load(), load());
+    let fence: String = holder
+        .query_row("select fence_acquire('job')", (), |row| row.get(0))
+        .expect("a lease");
+    let handle = waiter.get_interrupt_handle();
+    let (send, begun) = mpsc::channel();
+    waiter
+        .create_scalar_function("begun", 0, FunctionFlags::SQLITE_UTF8, move |_| {
+            Ok(send.send(()).is_ok())
+        })
+        .expect("a function of the test");
+    let waiting = std::thread::spawn(move || {
+        waiter.query_row("select begun(), fence_acquire('job', 30000, 3600000)", (), |row| {
+            row.get::<_, Option<String>>(1)
+        })
+    });
+    // From here to the call of fence_acquire SQLite itself looks for no interrupt.
+    begun.recv_timeout(DEADLINE).expect("the statement runs");
+    handle.interrupt();
+    wait_until("the wait ends", || waiting.is_finished());
+    let answer = waiting.join().expect("no panic").expect_err("it was interrupted");
     assert_eq!(
-        doctored::load(library(), "sqlite3_fence_init", &db, doctored::api()),
-        permanently
+        answer.sqlite_error_code(),
+        Some(rusqlite::ErrorCode::OperationInterrupted)
     );
-    let other = connection();
-    let api = doctored::host(*doctored::api());
-    for entry in ["sqlite3_fence_init", "sqlite3_fencepure_init"] {
-        let (code, message) = doctored::load(library(), entry, &other, api).expect_err("a second library");
-        assert_eq!(code, ffi::SQLITE_ERROR);
-        assert!(
-            message.starts_with("fence: this process has two SQLite libraries, "),
-            "{message}"
-        );
-    }
-    lives(&other);
-    assert_eq!(db.query_row("select fence_ok(1, 2)", (), |row| row.get(0)), Ok(1));
-    assert_eq!(
-        doctored::load(library(), "sqlite3_fence_init", &other, doctored::api()),
-        permanently
-    );
+    let released = holder.query_row("select fence_release('job', ?1)", [fence], |row| row.get(0));
+    assert_eq!(released, Ok(1));
 }
 
 #[test]
