@@ -157,12 +157,18 @@ for n in range(1000):
     cycle(n)
 memory()
 before = memory(), files()
-for n in range(19000):
-    cycle(n)
+for thousand in range(19):
+    for n in range(1000):
+        cycle(n)
+    print(thousand, flush=True)
 after = memory(), files()
 print(after[0] - before[0], after[1] - before[1])
 ";
-    let grown = Python::new(script).arg(folder.path().join("app.db")).run().ok();
+    let mut python = Python::new(script).arg(folder.path().join("app.db")).start();
+    for thousand in 0..19 {
+        assert_eq!(python.line(), thousand.to_string());
+    }
+    let grown = python.finish().ok();
     let (memory, files) = grown.split_once(' ').expect("two numbers");
     assert_eq!(files, "0", "file descriptors");
     // malloc's smallest piece is 32 bytes, so one lost for each connection would be 608,000. What malloc itself keeps for
