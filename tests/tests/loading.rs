@@ -153,11 +153,15 @@ import os, resource
 def rounds(n):
     for _ in range(n):
         db = connect()
-        for sql in ("select fence_pad(1)", "select fence_pad('x')", "select fence_require(2, 1)"):
+        one(db, "select fence_pad(1)")
+        # A function that holds what belongs to the connection, without opening a store.
+        one(db, "select fence_release('job', NULL)")
+        for sql in ("select fence_pad('x')", "select fence_require(2, 1)", "select fence_release('job', 'x')"):
             try:
                 one(db, sql)
-            except sqlite3.Error:
-                pass
+                raise SystemExit("no error")
+            except sqlite3.Error as e:
+                assert str(e).startswith("fence: "), e
         db.close()
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, len(os.listdir("/dev/fd"))
 memory, files = rounds(2000)
