@@ -8,13 +8,16 @@ built          := extension/target/release/libfence.$(library_suffix)
 library        := dist/fence.$(library_suffix)
 
 .DEFAULT_GOAL := library
-.PHONY: library demo test lint clean help
+.PHONY: library packages demo test lint clean help
 
 library: ## build the release library: dist/fence.so (dist/fence.dylib on macOS)
 	@cargo build --release $(extension)
 	@mkdir -p dist
 	@# Moved into place, never written over: a program may have the old one loaded.
 	@cmp -s $(built) $(library) || { cp $(built) $(library).new && mv $(library).new $(library); }
+
+packages: library ## build the packages for Python, Node, Go and Rust: dist/
+	@extension/hosts/package
 
 demo: library ## a late writer is refused: two real sqlite3 shells on one database
 	@demo/run

@@ -30,6 +30,8 @@
 //! | [`host`] | finds a host, runs it to its end with a deadline, gives its [`Answer`] |
 //! | [`process`] | a host that lives on: lines in, lines out, stop, continue, kill |
 //! | [`shell`], [`python`] | the two hosts |
+//! | [`package`] | builds the packages of extension/hosts |
+//! | [`venv`] | Python with its packages, ours among them |
 //! | [`document`] | runs the examples of a document and compares what they print |
 //! | [`surface`] | every function and table that SQL gets, pinned, each with an example |
 //! | [`doctored`] | calls the entry points as a host that lacks something |
@@ -42,10 +44,12 @@ pub mod doctored;
 pub mod document;
 pub mod extension;
 pub mod host;
+pub mod package;
 pub mod process;
 pub mod python;
 pub mod shell;
 pub mod surface;
+pub mod venv;
 pub mod wait;
 
 pub use extension::{faulty_library, library};

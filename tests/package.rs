@@ -1,0 +1,32 @@
+//! The packages of the hosts, built as `make packages` builds them.
+
+use crate::{extension, host, root};
+
+/// Builds the package of this name; gives the path of its file in dist/, which ends like this.
+///
+/// # Panics
+///
+/// When it does not build, with what was said.
+pub fn build(name: &str, suffix: &str) -> String {
+    let library = extension::library();
+    let dist = root().join("dist");
+    std::fs::create_dir_all(&dist).expect("a folder");
+    // As `make` does, and never written over: a program may have the old one loaded.
+    let there = dist
+        .join("fence")
+        .with_extension(library.extension().expect("a library's name"));
+    let new = dist.join("fence.new");
+    std::fs::copy(library, &new).expect("a copy");
+    std::fs::rename(new, there).expect("a file of ours");
+    let mut package = host::command(root().join("extension/hosts/package"));
+    package.arg(name);
+    extension::forget_the_outer_build(&mut package);
+    host::run(package, "").ok();
+    let built = dist
+        .read_dir()
+        .expect("a folder")
+        .filter_map(|entry| Some(entry.ok()?.path()));
+    let mut built: Vec<_> = built.filter(|path| path.to_string_lossy().ends_with(suffix)).collect();
+    assert_eq!(built.len(), 1, "{built:?}");
+    built.remove(0).to_string_lossy().into_owned()
+}
