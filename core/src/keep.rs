@@ -152,8 +152,12 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Once answered with yes, always: who was told so may have given up already.
     fn is_lost(&self) -> bool {
-        self.lost.load(Ordering::Acquire) || self.engine.now_ms() >= self.live_until.load(Ordering::Acquire)
+        if self.engine.now_ms() >= self.live_until.load(Ordering::Acquire) {
+            self.lost.store(true, Ordering::Release);
+        }
+        self.lost.load(Ordering::Acquire)
     }
 
     fn renew_until_let_go(&self) {
@@ -169,6 +173,9 @@ impl Shared {
                 return;
             }
             drop(state);
+            if self.is_lost() {
+                return self.lose();
+            }
             let asked_at = self.engine.now_ms();
             let renewed = Key::new(&self.key).and_then(|key| self.engine.renew(key, self.name, Some(self.ttl)));
             match renewed {

@@ -297,7 +297,8 @@ impl Store {
         Ok(self.grant(&keys, None, true, options, interrupted)?.and_then(fence_of))
     }
 
-    /// Renews every key of a lease of several. Whether all that it still has are live; else nothing changes.
+    /// Renews every key of a lease of several. Whether all of them are live, but for those that were released one by one;
+    /// else nothing changes.
     ///
     /// # Errors
     ///
@@ -315,7 +316,7 @@ impl Store {
         self.engine.renew_all(fence, ttl)
     }
 
-    /// Ends a lease of several keys. Whether it was live.
+    /// Ends a lease of several keys. Whether any of them was live.
     ///
     /// # Errors
     ///

@@ -3,6 +3,9 @@
 //! A waiter asks again and again, and between two questions holds nothing: no transaction, no mutex. How often it asks
 //! depends on how far it has to go: who is next asks every millisecond, so that the hand-over after a release takes
 //! about that long; who stands far behind asks forty times a second, so that a long line costs little.
+//!
+//! Whoever is told to stop stops before its next question. What was granted in that very moment is given back, so an
+//! interrupted wait has granted nothing.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -29,11 +32,18 @@ pub(crate) fn acquire(
         request,
         place: Place::default(),
     };
+    let mut waited = false;
     loop {
         let (ahead, ends_in) = match engine.attempt(request, &mut stand.place)? {
+            Attempt::Granted(granted) if waited && interrupted() => {
+                // What cannot be given back ends with its ttl.
+                let _ = engine.give_back(request, granted.name);
+                return Err(Error::Interrupted);
+            }
             Attempt::Granted(granted) => return Ok(Some(granted)),
             Attempt::Busy { ahead, ends_in } => (ahead, ends_in),
         };
+        waited = true;
         let now = Instant::now();
         if now >= deadline {
             return Ok(None);

@@ -6,6 +6,7 @@
 
 use rusqlite::{OptionalExtension, params};
 
+use super::grant::Request;
 use super::term::{Standing, Term};
 use super::{Done, Engine, Session};
 use crate::error::Result;
@@ -42,58 +43,100 @@ const RENEW: &str = "
 
 const RELEASE: &str = "
     delete from leases
-     where key = ?1 and permit = ?2 and epoch = ?3 and count = ?4 and expires > now_ms() and process in (0, ?6)
-       and ?5 is null";
+     where key = ?1 and permit = ?2 and epoch = ?3 and count = ?4 and expires > now_ms() and process in (0, ?5)
+       and several <= ?6";
+
+/// What the short way does not see to: the row is bound to a process, or one of several under one fence.
+#[derive(Clone, Copy)]
+struct Ties {
+    process: i64,
+    several: i64,
+}
+
+const UNTIED: Ties = Ties { process: 0, several: 0 };
 
 impl Engine {
     /// Lets the lease last for `ttl` from now, or for as long as it was last given. Whether it is live.
     pub(crate) fn renew(&self, key: Key<'_>, name: Name, ttl: Option<Ttl>) -> Result<bool> {
-        self.end(RENEW, "renewing a lease", key, name, ttl)
+        let Some((permit, epoch, count)) = name.columns() else {
+            return Ok(false); // No store gave such a fence.
+        };
+        let ttl = ttl.map(Ttl::get);
+        self.call(|session, _| {
+            let renew = |ties: Ties| {
+                let mut renew = session.db.prepare_cached(RENEW)?;
+                renew.execute(params![key.as_str(), permit, epoch, count, ttl, ties.process])
+            };
+            let run = || -> rusqlite::Result<bool> {
+                if renew(UNTIED)? > 0 {
+                    return Ok(true);
+                }
+                match ties(session, key, name)? {
+                    Some(ties) => Ok(renew(ties)? > 0),
+                    None => Ok(false),
+                }
+            };
+            run().map(Done::Written).map_err(session.failed("renewing a lease"))
+        })
     }
 
     /// Ends the lease. Whether it was live.
     pub(crate) fn release(&self, key: Key<'_>, name: Name) -> Result<bool> {
-        self.end(RELEASE, "releasing a lease", key, name, None)
-    }
-
-    fn end(&self, sql: &str, doing: &'static str, key: Key<'_>, name: Name, ttl: Option<Ttl>) -> Result<bool> {
         let Some((permit, epoch, count)) = name.columns() else {
-            return Ok(false); // No store gave such a fence.
+            return Ok(false);
         };
         self.call(|session, _| {
-            let run = |process: i64| -> rusqlite::Result<bool> {
-                let changed = session.db.prepare_cached(sql)?.execute(params![
-                    key.as_str(),
-                    permit,
-                    epoch,
-                    count,
-                    ttl.map(Ttl::get),
-                    process
-                ])?;
-                Ok(changed > 0)
+            let release = |ties: Ties| {
+                let mut delete = session.db.prepare_cached(RELEASE)?;
+                delete.execute(params![key.as_str(), permit, epoch, count, ties.process, ties.several])
             };
-            let done = run(0)
-                .and_then(|done| match bound_to(session, done, key, permit, epoch, count)? {
-                    // It is bound to a process. The statement takes that as its own if the process lives.
-                    Some(process) if session.is_alive(process) => run(process),
-                    _ => Ok(done),
-                })
-                .map_err(session.failed(doing))?;
-            Ok(Done::Written(done))
+            let run = || -> rusqlite::Result<bool> {
+                if release(UNTIED)? > 0 {
+                    return Ok(true);
+                }
+                let Some(ties) = ties(session, key, name)? else {
+                    return Ok(false);
+                };
+                session.run("begin immediate")?;
+                let released = release(ties)? > 0;
+                if released && ties.several > 0 {
+                    // Given up, not lost: the others go on without it, see `renew_all`.
+                    session
+                        .db
+                        .prepare_cached(
+                            "update leases set several = several - 1 where several > 0 and epoch = ?1 and count = ?2",
+                        )?
+                        .execute(params![epoch, count])?;
+                }
+                session.run("commit")?;
+                Ok(released)
+            };
+            run().map(Done::Written).map_err(session.failed("releasing a lease"))
         })
     }
 
-    /// Lets every key of a lease of several last for `ttl` from now. Whether all of them were live; else nothing changes.
+    /// Ends what was granted, for whoever does not want it after all.
+    pub(crate) fn give_back(&self, request: &Request<'_>, name: Name) -> Result<bool> {
+        match (name, request.keys) {
+            (Name::Lease(fence), _) if request.several => self.release_all(fence),
+            (_, [key]) => self.release(*key, name),
+            _ => Ok(false),
+        }
+    }
+
+    /// Lets every key of a lease of several last for `ttl` from now. Whether all of them are live; else nothing changes.
+    /// One that was released by itself is no longer of them. One that was lost is, also when its row is another's by now:
+    /// so the rows that are left are counted.
     pub(crate) fn renew_all(&self, fence: Fence, ttl: Option<Ttl>) -> Result<bool> {
         self.end_all(fence, "renewing a lease of several keys", |session, keys| {
-            let live = !keys.is_empty() && keys.iter().all(|(_, live)| *live);
+            let live = !keys.is_empty() && keys.iter().all(|key| key.live && key.several == keys.len().cast_signed());
             if live {
                 session
                     .db
                     .prepare_cached(
                         "update leases set ttl = coalesce(?3, min(max(ttl, 1), 31536000000)),
                                        expires = now_ms() + coalesce(?3, min(max(ttl, 1), 31536000000))
-                          where several = 1 and epoch = ?1 and count = ?2",
+                          where several > 0 and epoch = ?1 and count = ?2",
                     )?
                     .execute(params![
                         fence.epoch().get().cast_signed(),
@@ -111,25 +154,26 @@ impl Engine {
             let mut delete = session
                 .db
                 .prepare_cached("delete from leases where key = ?1 and permit = x'' and epoch = ?2 and count = ?3")?;
-            for (key, _) in keys.iter().filter(|(_, live)| *live) {
+            for part in keys.iter().filter(|part| part.live) {
                 delete.execute(params![
-                    key,
+                    part.key,
                     fence.epoch().get().cast_signed(),
                     fence.count().get().cast_signed()
                 ])?;
             }
-            Ok(keys.iter().any(|(_, live)| *live))
+            Ok(keys.iter().any(|part| part.live))
         })
     }
 
-    /// Runs the work in a write transaction on the keys that a lease of several still has, each with whether it is live.
+    /// Runs the work in a write transaction on the keys that a lease of several still has.
     fn end_all(
         &self,
         fence: Fence,
         doing: &'static str,
-        work: impl Fn(&Session<'_>, &[(String, bool)]) -> rusqlite::Result<bool>,
+        work: impl Fn(&Session<'_>, &[Part]) -> rusqlite::Result<bool>,
     ) -> Result<bool> {
-        let Some((_, epoch, count)) = Name::Lease(fence).columns().map(|(_, epoch, count)| ((), epoch, count)) else {
+        let name = Name::Lease(fence);
+        let Some((_, epoch, count)) = name.columns() else {
             return Ok(false);
         };
         self.call(|session, _| {
@@ -139,8 +183,8 @@ impl Engine {
                 let keys = session
                     .db
                     .prepare_cached(
-                        "select key, expires, ttl, delay, process from leases
-                          where several = 1 and epoch = ?1 and count = ?2",
+                        "select key, expires, ttl, delay, process, several from leases
+                          where several > 0 and epoch = ?1 and count = ?2",
                     )?
                     .query_map(params![epoch, count], |row| {
                         let term = Term {
@@ -150,7 +194,11 @@ impl Engine {
                             process: row.get(4)?,
                         };
                         let (standing, _) = term.at(now, |token| session.is_alive(token));
-                        Ok((row.get(0)?, matches!(standing, Standing::Held(_))))
+                        Ok(Part {
+                            key: row.get(0)?,
+                            several: row.get(5)?,
+                            live: matches!(standing, Standing::Held(_)),
+                        })
                     })?
                     .collect::<rusqlite::Result<Vec<_>>>()?;
                 let done = work(session, &keys)?;
@@ -162,24 +210,31 @@ impl Engine {
     }
 }
 
-/// The process that a live lease is bound to, if the unbound form of a statement has not found it.
-fn bound_to(
-    session: &Session<'_>,
-    done: bool,
-    key: Key<'_>,
-    permit: &[u8],
-    epoch: i64,
-    count: i64,
-) -> rusqlite::Result<Option<i64>> {
-    if done {
+/// One key of a lease of several.
+struct Part {
+    key: String,
+    /// How many keys the lease has.
+    several: isize,
+    live: bool,
+}
+
+/// The ties of a live lease; nothing if there is no such lease, or it ended with the process that it is bound to.
+fn ties(session: &Session<'_>, key: Key<'_>, name: Name) -> rusqlite::Result<Option<Ties>> {
+    let Some((permit, epoch, count)) = name.columns() else {
         return Ok(None);
-    }
-    session
+    };
+    let found = session
         .db
         .prepare_cached(
-            "select process from leases
-              where key = ?1 and permit = ?2 and epoch = ?3 and count = ?4 and expires > now_ms() and process <> 0",
+            "select process, several from leases
+              where key = ?1 and permit = ?2 and epoch = ?3 and count = ?4 and expires > now_ms()",
         )?
-        .query_row(params![key.as_str(), permit, epoch, count], |row| row.get(0))
-        .optional()
+        .query_row(params![key.as_str(), permit, epoch, count], |row| {
+            Ok(Ties {
+                process: row.get(0)?,
+                several: row.get(1)?,
+            })
+        })
+        .optional()?;
+    Ok(found.filter(|ties| ties.process == 0 || session.is_alive(ties.process)))
 }

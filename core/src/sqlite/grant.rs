@@ -306,7 +306,7 @@ fn write_lease(
             request.delay.get(),
             std::process::id(),
             process,
-            request.several,
+            if request.several { request.keys.len().cast_signed() } else { 0 },
         ])?;
     Ok(())
 }

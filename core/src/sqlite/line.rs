@@ -10,9 +10,12 @@
 //! [`STALL_MS`] it counts for nothing either, loses its place to whoever is served instead, and if it wakes takes a new
 //! ticket.
 
+use std::sync::Arc;
+
 use rusqlite::params;
 
 use super::grant::Request;
+use super::sidecar::Sidecar;
 use super::{Done, Engine, Session};
 use crate::error::Result;
 use crate::key::Key;
@@ -28,6 +31,8 @@ const COUNTED: usize = 16;
 #[derive(Debug, Default)]
 pub(crate) struct Place {
     ticket: Option<Ticket>,
+    /// Keeps this process's byte locked, also while the connection is closed and opened anew, as around a fork.
+    presence: Option<Arc<Sidecar>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -61,17 +66,20 @@ impl Engine {
             };
             session.run("begin immediate").map_err(&failed)?;
             let now = session.clock.now_ms();
-            let taken = match place.ticket {
+            // A ticket under another token is one of the dead: the file that the byte was locked in was replaced.
+            let standing = place.ticket.filter(|ticket| ticket.process == process);
+            let taken = match standing {
                 Some(ticket) => beat(session, request, ticket, now).map(|stands| stands.then_some(ticket.number)),
                 None => enlist(session, request, now, process).map(Some),
             };
-            let is_new = place.ticket.is_none();
+            let is_new = standing.is_none();
             let Some(number) = taken.map_err(&failed)? else {
                 // Overtaken meanwhile: the next attempt is a newcomer's.
                 place.ticket = None;
                 return Ok(Done::Written(true));
             };
             session.run("commit").map_err(&failed)?;
+            place.presence = session.sidecar.cloned();
             place.ticket = Some(Ticket {
                 number,
                 beat: now,

@@ -37,10 +37,10 @@ create table leases (                   -- a key's lease, and each of a semaphor
     delay   integer not null,           -- for how long the key stays closed if it is not released
     pid     integer not null,           -- who asked for it; for people
     process integer not null,           -- the token of the process that it is bound to; 0 of an unbound one
-    several integer not null,           -- 1 of a lease that holds several keys under one fence
+    several integer not null,           -- how many keys are held under this fence; 0 of a lease that was asked for one
     primary key (key, permit)
 ) without rowid;
-create index leases_of_several on leases (epoch, count) where several = 1;
+create index leases_of_several on leases (epoch, count) where several > 0;
 create table waiters (                  -- who stands in line for a key
     key       text not null,
     semaphore integer not null,         -- 1 where permits are waited for
