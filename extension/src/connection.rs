@@ -74,10 +74,9 @@ impl HostConnection {
         store.insert(chosen).clone()
     }
 
-    /// Whether the host wants the running statement to stop. No, where its SQLite cannot tell: before 3.41 a wait ends at
-    /// its own time.
+    /// Whether the host wants the running statement to stop.
     pub(crate) fn is_interrupted(&self) -> bool {
-        host::is_interrupted(self.db).unwrap_or(false)
+        host::is_interrupted(self.db)
     }
 
     /// Whether everything is registered already.

@@ -49,11 +49,19 @@ impl std::fmt::Display for Version {
     }
 }
 
-/// Whether a query on this connection was told to stop. None if the host cannot tell, being older than 3.41.
-pub(crate) fn is_interrupted(db: *mut ffi::sqlite3) -> Option<bool> {
-    let is_interrupted = HOST.get()?.api.is_interrupted?;
-    // SAFETY: the function is the host's own, and `db` one of its open connections.
-    Some(unsafe { is_interrupted(db) } != 0)
+/// Whether the statement that runs on this connection was told to stop.
+///
+/// From 3.41 on SQLite tells. Before, it shows it: until the statement has ended, it refuses to begin another one. Nothing
+/// but a space is begun here, so that nothing runs, and no authorizer or trace of the host's is called.
+pub(crate) fn is_interrupted(db: *mut ffi::sqlite3) -> bool {
+    if let Some(is_interrupted) = HOST.get().and_then(|host| host.api.is_interrupted) {
+        // SAFETY: the function is the host's own, and `db` one of its open connections.
+        return unsafe { is_interrupted(db) } != 0;
+    }
+    let mut nothing = ptr::null_mut();
+    // SAFETY: `db` is open; the text is a C string; of a space SQLite makes no statement, so there is none to finalize.
+    let code = unsafe { ffi::sqlite3_prepare_v2(db, c" ".as_ptr(), -1, &raw mut nothing, ptr::null_mut()) };
+    code == ffi::SQLITE_INTERRUPT
 }
 
 /// Looks at the host and hands its functions to rusqlite and sqlite-loadable, at the first time; from then on makes

@@ -7,6 +7,9 @@ use crate::answer::{Answer, SqlError};
 use crate::connection::HostConnection;
 use crate::value::{Args, Value};
 
+/// The longest list that is read, in bytes: 1,000 keys of 1,024 bytes, each written as `\u00xx`, fit in.
+const LONGEST: usize = 8 << 20;
+
 /// `fence_acquire_all(keys [, ttl_ms [, wait_ms [, options]]])`, where `keys` is a JSON array.
 pub(crate) fn acquire(connection: &HostConnection, args: &Args<'_>) -> Result<Answer, SqlError> {
     let keys = keys(args)?;
@@ -42,6 +45,9 @@ fn keys(args: &Args<'_>) -> Result<Vec<String>, SqlError> {
         args.refused("not a list of keys", "keys", value, accepted)
     };
     let Value::Text(text) = value else { return Err(refuse()) };
+    if text.len() > LONGEST {
+        return Err(args.refused("too many keys", "keys", value, "give 1 to 1000 keys"));
+    }
     let Ok(Json::Array(items)) = serde_json::from_slice(text) else {
         return Err(refuse());
     };
