@@ -30,6 +30,7 @@
 //! | [`host`] | finds a host, runs it to its end with a deadline, gives its [`Answer`] |
 //! | [`process`] | a host that lives on: lines in, lines out, stop, continue, kill |
 //! | [`shell`], [`python`] | the two hosts |
+//! | [`line`] | who stands in line for a key, read from kv.db |
 //! | [`package`] | builds the packages of extension/hosts |
 //! | [`venv`] | Python with its packages, ours among them |
 //! | [`document`] | runs the examples of a document and compares what they print |
@@ -44,6 +45,7 @@ pub mod doctored;
 pub mod document;
 pub mod extension;
 pub mod host;
+pub mod line;
 pub mod package;
 pub mod process;
 pub mod python;
@@ -54,6 +56,7 @@ pub mod wait;
 
 pub use extension::{faulty_library, library};
 pub use host::Answer;
+pub use line::Line;
 pub use process::Process;
 pub use python::Python;
 pub use shell::{Session, Shell};
@@ -83,4 +86,16 @@ pub fn quick_folder() -> tempfile::TempDir {
         .prefix("fence-")
         .tempdir_in("/dev/shm")
         .unwrap_or_else(|_| folder())
+}
+
+/// Milliseconds: more than any test takes, and as long as a wait may be.
+pub const LONG: u64 = 3_600_000;
+
+/// A shell with the extension on the database app.db in this folder, that prints NULL as NULL. All that are started in
+/// one folder share its kv.db.
+#[track_caller]
+pub fn shell_in(folder: impl AsRef<Path>) -> Session {
+    let mut shell = Shell::new().on(folder.as_ref().join("app.db")).start();
+    shell.ask(".nullvalue NULL");
+    shell
 }

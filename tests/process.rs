@@ -94,6 +94,19 @@ impl Process {
         self.signal(Signal::CONT);
     }
 
+    /// Interrupts it (SIGINT), as Ctrl-C does.
+    #[track_caller]
+    pub fn interrupt(&self) {
+        self.signal(Signal::INT);
+    }
+
+    /// Asks it to end (SIGTERM) and waits for its end.
+    #[track_caller]
+    pub fn terminate(&mut self) {
+        self.signal(Signal::TERM);
+        self.child.wait().expect("a child of ours");
+    }
+
     /// Kills it (SIGKILL) and waits for its end.
     #[track_caller]
     pub fn kill(&mut self) {

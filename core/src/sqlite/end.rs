@@ -129,7 +129,10 @@ impl Engine {
     /// so the rows that are left are counted.
     pub(crate) fn renew_all(&self, fence: Fence, ttl: Option<Ttl>) -> Result<bool> {
         self.end_all(fence, "renewing a lease of several keys", |session, keys| {
-            let live = !keys.is_empty() && keys.iter().all(|key| key.live && key.several == keys.len().cast_signed());
+            let live = !keys.is_empty()
+                && keys
+                    .iter()
+                    .all(|key| key.live && key.several == keys.len().cast_signed());
             if live {
                 session
                     .db

@@ -306,7 +306,11 @@ fn write_lease(
             request.delay.get(),
             std::process::id(),
             process,
-            if request.several { request.keys.len().cast_signed() } else { 0 },
+            if request.several {
+                request.keys.len().cast_signed()
+            } else {
+                0
+            },
         ])?;
     Ok(())
 }
