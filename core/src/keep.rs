@@ -1,4 +1,5 @@
-//! Keeping a lease or a permit alive while work is done under it: the primitive that [`Lock`] and [`Semaphore`] stand on.
+//! Keeping a lease or a permit alive while work is done under it: the primitive that [`Lock`], [`Semaphore`] and
+//! [`Store::keep`] stand on.
 //!
 //! A thread renews at a third of the ttl. When the store says that the lease is over, or the ttl has passed since the
 //! last renewal that worked, it is *lost*, and stays lost: it is never renewed into a new one. A process that stood still
@@ -7,6 +8,7 @@
 //!
 //! [`Lock`]: crate::Lock
 //! [`Semaphore`]: crate::Semaphore
+//! [`Store::keep`]: crate::Store::keep
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -17,10 +19,12 @@ use crate::error::{Error, Result};
 use crate::key::Key;
 use crate::limits::Ttl;
 use crate::shown;
-use crate::sqlite::{Engine, Granted, Name};
+use crate::sqlite::{Engine, Granted, Name, Request};
 
 /// The shortest pause between two renewals, so that a ttl of a few milliseconds does not spin.
 const SHORTEST: Duration = Duration::from_millis(1);
+/// How many keys a message names.
+const SHOWN_KEYS: usize = 3;
 
 /// Something that is held and renewed until it is let go.
 pub(crate) struct Kept {
@@ -32,7 +36,9 @@ pub(crate) struct Kept {
 
 struct Shared {
     engine: Arc<Engine>,
-    key: String,
+    /// What is held under the name: one key, or several under one fence.
+    keys: Vec<String>,
+    several: bool,
     name: Name,
     ttl: Ttl,
     lost: AtomicBool,
@@ -51,12 +57,13 @@ struct State {
 
 impl Kept {
     /// Begins to renew what was granted just now.
-    pub(crate) fn begin(engine: &Arc<Engine>, key: &str, granted: Granted, ttl: Ttl) -> Result<Self> {
+    pub(crate) fn begin(engine: &Arc<Engine>, request: &Request<'_>, granted: Granted) -> Result<Self> {
         let shared = Arc::new(Shared {
             engine: Arc::clone(engine),
-            key: key.to_owned(),
+            keys: request.keys.iter().map(|key| key.as_str().to_owned()).collect(),
+            several: request.several,
             name: granted.name,
-            ttl,
+            ttl: request.ttl,
             lost: AtomicBool::new(false),
             live_until: AtomicI64::new(granted.until),
             state: Mutex::default(),
@@ -78,14 +85,15 @@ impl Kept {
             }
             // Dropping it releases it.
             Err(source) => Err(Error::Thread {
-                key: shown::text(key.as_bytes()),
+                key: kept.shared.shown(),
                 source,
             }),
         }
     }
 
-    pub(crate) fn key(&self) -> &str {
-        &self.shared.key
+    /// The keys that are held: one, or those of a lease of several.
+    pub(crate) fn keys(&self) -> &[String] {
+        &self.shared.keys
     }
 
     pub(crate) fn name(&self) -> Name {
@@ -116,7 +124,7 @@ impl Kept {
         if self.process == std::process::id() && self.end() {
             return Ok(());
         }
-        let key = shown::text(self.shared.key.as_bytes());
+        let key = self.shared.shown();
         Err(match self.shared.name {
             Name::Lease(fence) => Error::LeaseLost { key, fence },
             Name::Permit(permit) => Error::PermitLost { key, permit },
@@ -131,7 +139,7 @@ impl Kept {
             let _ = renewer.join();
         }
         let live = !self.shared.is_lost();
-        let released = Key::new(&self.shared.key).and_then(|key| self.shared.engine.release(key, self.shared.name));
+        let released = self.shared.release();
         // Where the store cannot be asked, the clock has answered; the lease then ends with its ttl.
         live && released.unwrap_or(true)
     }
@@ -160,6 +168,39 @@ impl Shared {
         self.lost.load(Ordering::Acquire)
     }
 
+    fn renew(&self) -> Result<bool> {
+        match self.name {
+            Name::Lease(fence) if self.several => self.engine.renew_all(fence, Some(self.ttl)),
+            name => self.engine.renew(self.key()?, name, Some(self.ttl)),
+        }
+    }
+
+    fn release(&self) -> Result<bool> {
+        match self.name {
+            Name::Lease(fence) if self.several => self.engine.release_all(fence),
+            name => self.engine.release(self.key()?, name),
+        }
+    }
+
+    /// The key, where there is but one.
+    fn key(&self) -> Result<Key<'_>> {
+        Key::new(self.keys.first().map_or("", String::as_str))
+    }
+
+    /// The keys as messages show them.
+    fn shown(&self) -> String {
+        let mut shown: Vec<_> = self
+            .keys
+            .iter()
+            .take(SHOWN_KEYS)
+            .map(|key| shown::text(key.as_bytes()))
+            .collect();
+        if self.keys.len() > SHOWN_KEYS {
+            shown.push(format!("… ({} keys)", self.keys.len()));
+        }
+        shown.join(", ")
+    }
+
     fn renew_until_let_go(&self) {
         let third = (self.ttl.duration() / 3).max(SHORTEST);
         let mut pause = third;
@@ -177,8 +218,7 @@ impl Shared {
                 return self.lose();
             }
             let asked_at = self.engine.now_ms();
-            let renewed = Key::new(&self.key).and_then(|key| self.engine.renew(key, self.name, Some(self.ttl)));
-            match renewed {
+            match self.renew() {
                 Ok(true) => {
                     // Counted from before the question: never longer than the store's own count.
                     self.live_until
@@ -202,5 +242,72 @@ impl Shared {
         for call in calls {
             call();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicI64, Ordering};
+    use std::sync::mpsc::channel;
+
+    use crate::clock::Clock;
+    use crate::error::{Error, Result};
+    use crate::limits::Ttl;
+    use crate::store::{AcquireOptions, Store};
+
+    /// Stands still but for what the test adds.
+    #[derive(Clone, Default)]
+    struct Stepped(Arc<AtomicI64>);
+
+    impl Clock for Stepped {
+        fn wall_ms(&self) -> i64 {
+            self.now_ms()
+        }
+
+        fn now_ms(&self) -> i64 {
+            self.0.load(Ordering::SeqCst)
+        }
+
+        fn boot(&self) -> Result<String> {
+            Ok(String::new())
+        }
+    }
+
+    #[test]
+    fn several_keys_are_renewed_together_and_lost_together() -> std::result::Result<(), Box<dyn std::error::Error>> {
+        let folder = tempfile::tempdir()?;
+        let clock = Stepped::default();
+        let store = Store::with_clock(folder.path().join("kv.db"), clock.clone())?;
+        let options = AcquireOptions {
+            ttl: Ttl::new(60)?,
+            ..AcquireOptions::default()
+        };
+        let held = store.keep(&["b", "a", "b"], &options, &|| false)?.ok_or("held")?;
+        assert_eq!(held.keys(), ["a", "b"]);
+        let (tell, lost) = channel();
+        held.on_lost(move || tell.send(()).unwrap_or(()));
+
+        // Far past the first ttl, in steps that are shorter than it.
+        for _ in 0..5 {
+            clock.0.fetch_add(40, Ordering::SeqCst);
+            let renewed = || -> Result<bool> {
+                let holds = store.holds()?.collect::<Result<Vec<_>>>()?;
+                Ok(holds.len() == 2 && holds.iter().all(|hold| hold.remaining_ms == 60))
+            };
+            let begun = std::time::Instant::now();
+            while !renewed()? {
+                assert!(!held.is_lost());
+                assert!(begun.elapsed().as_secs() < 60, "waited in vain for a renewal");
+                std::thread::yield_now();
+            }
+        }
+
+        // As if it had run out.
+        assert!(store.release_all(held.fence())?);
+        lost.recv()?;
+        assert!(held.is_lost());
+        assert!(matches!(held.release(), Err(Error::LeaseLost { key, .. }) if key == "'a', 'b'"));
+        Ok(())
     }
 }

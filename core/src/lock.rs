@@ -48,7 +48,8 @@ pub struct Lock {
     options: AcquireOptions,
 }
 
-/// The lease inside a [`Lock::hold`]: live, and renewed, until the closure ends or it is lost.
+/// A lease that is renewed: inside a [`Lock::hold`] until the closure ends, from [`Store::keep`] until it is released or
+/// dropped; in both until it is lost.
 pub struct HeldLease {
     fence: Fence,
     kept: Kept,
@@ -69,6 +70,38 @@ impl Store {
             name: name.to_owned(),
             options: patient(),
         }
+    }
+}
+
+impl Store {
+    /// Takes the lease of these keys as they are, without a lock's name, all under one fence or none; waits as
+    /// [`Store::acquire_unless`] does, and renews it until the answer is released or dropped. For who cannot do the work
+    /// inside a closure. Nothing if somebody else holds a key for longer than the options would wait.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::acquire_all`], and [`Error::Thread`].
+    ///
+    /// ```
+    /// use fence_core::{AcquireOptions, Error, Store};
+    ///
+    /// let store = Store::in_memory()?;
+    /// let options = AcquireOptions::default();
+    /// let held = store.keep(&["from", "to"], &options, &|| false)?.ok_or("held")?;
+    /// assert_eq!(held.keys(), ["from", "to"]);
+    /// assert_eq!(store.acquire("to", &options)?, None);
+    /// held.release()?;
+    /// assert!(store.acquire("to", &options)?.is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn keep(
+        &self,
+        keys: &[&str],
+        options: &AcquireOptions,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<Option<HeldLease>> {
+        let kept = self.acquire_and_keep(keys, None, options, interrupted)?;
+        Ok(kept.and_then(HeldLease::new))
     }
 }
 
@@ -183,15 +216,11 @@ impl Lock {
         options: &AcquireOptions,
         work: impl FnOnce(&HeldLease) -> std::result::Result<T, E>,
     ) -> std::result::Result<Option<T>, E> {
-        let Some(kept) = self.store.acquire_and_keep(key, None, options)? else {
+        let Some(held) = self.store.keep(&[key], options, &|| false)? else {
             return Ok(None);
         };
-        let Name::Lease(fence) = kept.name() else {
-            return Ok(None);
-        };
-        let held = HeldLease { fence, kept };
         let done = work(&held)?; // On an error or a panic the drop releases.
-        held.kept.let_go()?;
+        held.release()?;
         Ok(Some(done))
     }
 
@@ -201,9 +230,21 @@ impl Lock {
 }
 
 impl HeldLease {
-    /// The key that is held, with the lock's name.
+    fn new(kept: Kept) -> Option<Self> {
+        match kept.name() {
+            Name::Lease(fence) => Some(Self { fence, kept }),
+            Name::Permit(_) => None,
+        }
+    }
+
+    /// The key that is held, with the lock's name; of several the first.
     pub fn key(&self) -> &str {
-        self.kept.key()
+        self.kept.keys().first().map_or("", String::as_str)
+    }
+
+    /// The keys that are held, in their order, each once.
+    pub fn keys(&self) -> &[String] {
+        self.kept.keys()
     }
 
     /// The fence to write with everything that is written under the lease.
@@ -236,5 +277,14 @@ impl HeldLease {
     /// ```
     pub fn on_lost(&self, call: impl FnOnce() + Send + 'static) {
         self.kept.on_lost(call);
+    }
+
+    /// Stops renewing it and gives it back.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LeaseLost`] when it was not live to the end.
+    pub fn release(self) -> Result<()> {
+        self.kept.let_go()
     }
 }

@@ -19,7 +19,8 @@ pub struct Semaphore {
     options: AcquireOptions,
 }
 
-/// The permit inside a [`Semaphore::hold`]: live, and renewed, until the closure ends or it is lost.
+/// A permit that is renewed: inside a [`Semaphore::hold`] until the closure ends, from [`Store::keep_permit`] until it is
+/// released or dropped; in both until it is lost.
 pub struct HeldPermit {
     permit: PermitId,
     kept: Kept,
@@ -48,6 +49,35 @@ impl Store {
             limit: Limit::new(limit)?,
             options: patient(),
         })
+    }
+}
+
+impl Store {
+    /// [`Store::keep`] for a permit.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::acquire_permit`], and [`Error::Thread`].
+    ///
+    /// ```
+    /// use fence_core::{AcquireOptions, Limit, Store};
+    ///
+    /// let store = Store::in_memory()?;
+    /// let options = AcquireOptions::default();
+    /// let held = store.keep_permit("gpu", Limit::MIN, &options, &|| false)?.ok_or("full")?;
+    /// assert!(store.keep_permit("gpu", Limit::MIN, &options, &|| false)?.is_none());
+    /// held.release()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn keep_permit(
+        &self,
+        key: &str,
+        limit: Limit,
+        options: &AcquireOptions,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<Option<HeldPermit>> {
+        let kept = self.acquire_and_keep(&[key], Some(limit), options, interrupted)?;
+        Ok(kept.and_then(HeldPermit::new))
     }
 }
 
@@ -120,20 +150,23 @@ impl Semaphore {
         options: &AcquireOptions,
         work: impl FnOnce(&HeldPermit) -> std::result::Result<T, E>,
     ) -> std::result::Result<Option<T>, E> {
-        let Some(kept) = self.store.acquire_and_keep(&self.key, Some(self.limit), options)? else {
+        let Some(held) = self.store.keep_permit(&self.key, self.limit, options, &|| false)? else {
             return Ok(None);
         };
-        let Name::Permit(permit) = kept.name() else {
-            return Ok(None);
-        };
-        let held = HeldPermit { permit, kept };
         let done = work(&held)?; // On an error or a panic the drop gives it back.
-        held.kept.let_go()?;
+        held.release()?;
         Ok(Some(done))
     }
 }
 
 impl HeldPermit {
+    fn new(kept: Kept) -> Option<Self> {
+        match kept.name() {
+            Name::Permit(permit) => Some(Self { permit, kept }),
+            Name::Lease(_) => None,
+        }
+    }
+
     /// The permit's id.
     pub fn id(&self) -> PermitId {
         self.permit
@@ -147,5 +180,14 @@ impl HeldPermit {
     /// Has `call` run, on another thread, when the permit is lost; at once if it is lost already.
     pub fn on_lost(&self, call: impl FnOnce() + Send + 'static) {
         self.kept.on_lost(call);
+    }
+
+    /// Stops renewing it and gives it back.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::PermitLost`] when it was not live to the end.
+    pub fn release(self) -> Result<()> {
+        self.kept.let_go()
     }
 }

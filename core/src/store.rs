@@ -286,14 +286,7 @@ impl Store {
         options: &AcquireOptions,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<Option<Fence>> {
-        let keys = keys.iter().map(|key| Key::new(key)).collect::<Result<BTreeSet<_>>>()?;
-        if keys.is_empty() || keys.len() > MOST_KEYS {
-            return Err(Error::KeyCount {
-                count: keys.len(),
-                most: MOST_KEYS,
-            });
-        }
-        let keys: Vec<_> = keys.into_iter().collect();
+        let keys = checked(keys)?;
         Ok(self.grant(&keys, None, true, options, interrupted)?.and_then(fence_of))
     }
 
@@ -409,15 +402,18 @@ impl Store {
         Ok(holds)
     }
 
-    /// Acquires a lease, or with a limit a permit, and renews it until it is let go.
+    /// Acquires a lease of one key or of several, or with a limit a permit, and renews it until it is let go.
     pub(crate) fn acquire_and_keep(
         &self,
-        key: &str,
+        keys: &[&str],
         limit: Option<Limit>,
         options: &AcquireOptions,
+        interrupted: &dyn Fn() -> bool,
     ) -> Result<Option<Kept>> {
-        self.grant(&[Key::new(key)?], limit, false, options, &|| false)?
-            .map(|granted| Kept::begin(&self.engine, key, granted, options.ttl))
+        let keys = checked(keys)?;
+        let request = request(&keys, limit, keys.len() > 1, options);
+        wait::acquire(&self.engine, &request, options.wait, interrupted)?
+            .map(|granted| Kept::begin(&self.engine, &request, granted))
             .transpose()
     }
 
@@ -429,15 +425,31 @@ impl Store {
         options: &AcquireOptions,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<Option<Granted>> {
-        let request = Request {
-            keys,
-            limit,
-            several,
-            ttl: options.ttl,
-            delay: options.delay,
-            bound: options.bound,
-        };
+        let request = request(keys, limit, several, options);
         wait::acquire(&self.engine, &request, options.wait, interrupted)
+    }
+}
+
+/// The keys, without doubles, if they are keys and not too many.
+fn checked<'a>(keys: &[&'a str]) -> Result<Vec<Key<'a>>> {
+    let keys = keys.iter().map(|key| Key::new(key)).collect::<Result<BTreeSet<_>>>()?;
+    if keys.is_empty() || keys.len() > MOST_KEYS {
+        return Err(Error::KeyCount {
+            count: keys.len(),
+            most: MOST_KEYS,
+        });
+    }
+    Ok(keys.into_iter().collect())
+}
+
+fn request<'a>(keys: &'a [Key<'a>], limit: Option<Limit>, several: bool, options: &AcquireOptions) -> Request<'a> {
+    Request {
+        keys,
+        limit,
+        several,
+        ttl: options.ttl,
+        delay: options.delay,
+        bound: options.bound,
     }
 }
 
