@@ -288,9 +288,10 @@ mod tests {
         let (tell, lost) = channel();
         held.on_lost(move || tell.send(()).unwrap_or(()));
 
-        // Far past the first ttl, in steps that are shorter than it.
-        for _ in 0..5 {
-            clock.0.fetch_add(40, Ordering::SeqCst);
+        // Far past the first ttl. A renewal shows in the store before its own thread knows of it: hence steps of less than
+        // half a ttl.
+        for _ in 0..10 {
+            clock.0.fetch_add(20, Ordering::SeqCst);
             let renewed = || -> Result<bool> {
                 let holds = store.holds()?.collect::<Result<Vec<_>>>()?;
                 Ok(holds.len() == 2 && holds.iter().all(|hold| hold.remaining_ms == 60))
