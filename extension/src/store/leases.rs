@@ -70,7 +70,11 @@ unsafe impl<'vtab> VTab<'vtab> for Leases {
     ) -> rusqlite::Result<(Cow<'static, CStr>, Self)> {
         db.config(VTabConfig::DirectOnly)?;
         Ok((
-            Cow::Borrowed(c"create table x(key, kind, fence, permit, remaining_ms, delay_ms, process, bound)"),
+            // With types, so that `key = 42` finds the key '42', as the functions do.
+            Cow::Borrowed(
+                c"create table x(key text, kind text, fence text, permit text, remaining_ms integer, \
+                  delay_ms integer, process integer, bound integer)",
+            ),
             Self {
                 base: sqlite3_vtab::default(),
                 connection: aux.cloned(),
