@@ -31,6 +31,7 @@
 //! | [`process`] | a host that lives on: lines in, lines out, stop, continue, kill |
 //! | [`shell`], [`python`] | the two hosts |
 //! | [`line`] | who stands in line for a key, read from kv.db |
+//! | [`node`] | Node and Bun with their packages, ours among them |
 //! | [`package`] | builds the packages of extension/hosts |
 //! | [`venv`] | Python with its packages, ours among them |
 //! | [`document`] | runs the examples of a document and compares what they print |
@@ -46,6 +47,7 @@ pub mod document;
 pub mod extension;
 pub mod host;
 pub mod line;
+pub mod node;
 pub mod package;
 pub mod process;
 pub mod python;
