@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 use crate::limits::Wait;
-use crate::sqlite::{Attempt, Engine, Granted, Place, Request};
+use crate::sqlite::{Attempt, Engine, Granted, Place, Request, busy};
 
 /// How often the first in line asks.
 const NEXT: Duration = Duration::from_millis(1);
@@ -34,7 +34,7 @@ pub(crate) fn acquire(
     };
     let mut waited = false;
     loop {
-        let (ahead, ends_in) = match engine.attempt(request, &mut stand.place)? {
+        let (ahead, ends_in) = match busy::unless(interrupted, || engine.attempt(request, &mut stand.place))? {
             Attempt::Granted(granted) if waited && interrupted() => {
                 // What cannot be given back ends with its ttl.
                 let _ = engine.give_back(request, granted.name);
@@ -51,7 +51,7 @@ pub(crate) fn acquire(
         if interrupted() {
             return Err(Error::Interrupted);
         }
-        if engine.stand(request, &mut stand.place)? {
+        if busy::unless(interrupted, || engine.stand(request, &mut stand.place))? {
             continue; // Newly in line: the key may have become free meanwhile.
         }
         sleep(pause(ahead, ends_in).min(deadline - now));
@@ -75,6 +75,6 @@ struct Stand<'a> {
 impl Drop for Stand<'_> {
     fn drop(&mut self) {
         // Who cannot leave because the store is not to be had is forgotten after a while.
-        let _ = self.engine.leave(self.request, &mut self.place);
+        let _ = busy::briefly(|| self.engine.leave(self.request, &mut self.place));
     }
 }
