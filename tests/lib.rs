@@ -32,11 +32,11 @@
 //! | [`shell`], [`python`] | the two hosts |
 //! | [`line`] | who stands in line for a key, read from kv.db |
 //! | [`node`] | Node and Bun with their packages, ours among them |
-//! | [`go`] | Go with its SQLite driver and our module |
 //! | [`package`] | builds the packages of extension/hosts |
 //! | [`venv`] | Python with its packages, ours among them |
 //! | [`document`] | runs the examples of a document and compares what they print |
 //! | [`surface`] | every function and table that SQL gets, pinned, each with an example |
+//! | [`worker`] | the program `worker`, which uses the store through the core |
 //! | [`doctored`] | calls the entry points as a host that lacks something |
 //! | [`wait`] | how long anything may take, and waiting for what sends no event |
 //!
@@ -46,7 +46,6 @@
 pub mod doctored;
 pub mod document;
 pub mod extension;
-pub mod go;
 pub mod host;
 pub mod line;
 pub mod node;
@@ -57,6 +56,7 @@ pub mod shell;
 pub mod surface;
 pub mod venv;
 pub mod wait;
+pub mod worker;
 
 pub use extension::{faulty_library, library};
 pub use host::Answer;
@@ -65,6 +65,7 @@ pub use process::Process;
 pub use python::Python;
 pub use shell::{Session, Shell};
 pub use wait::{DEADLINE, wait_until};
+pub use worker::Worker;
 
 use std::path::Path;
 

@@ -5,6 +5,7 @@ compile_error!("fence-core stands on POSIX record locks: Linux and macOS are sup
 
 pub mod clock;
 pub mod error;
+mod fault;
 pub mod fence;
 mod keep;
 mod key;

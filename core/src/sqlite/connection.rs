@@ -22,7 +22,8 @@
 //! grant can be lost. The checkpoint that SQLite makes when the last connection closes holds an exclusive lock on the
 //! file, so it is alone as well.
 
-use std::path::{Path, PathBuf};
+use std::cell::Cell;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -30,12 +31,13 @@ use rusqlite::config::DbConfig;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, OpenFlags, ffi};
 
-use super::location::beside;
+use super::files::Names;
 use super::schema::{self, Found};
-use super::sidecar::{FileId, Identity, Opening, Sidecar};
+use super::sidecar::{FileId, Identity, Note, Opening, Sidecar};
 use super::{busy, epoch, fork};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
+use crate::fault;
 use crate::fence::{Epoch, Fence};
 
 /// How often an opening begins anew because the file was replaced meanwhile.
@@ -58,22 +60,71 @@ pub(super) struct Conn {
     /// At how many pages a checkpoint is tried next.
     checkpoint_at: i32,
     /// When the files were looked at last, by the lease clock.
-    looked_at: i64,
+    looked_at: Cell<i64>,
 }
 
 /// The files of an open store.
 pub(super) struct Disk {
-    pub(super) path: PathBuf,
-    pub(super) sidecar: Arc<Sidecar>,
-    wal_path: PathBuf,
-    wal: FileId,
+    names: Names,
+    /// The files behind these names when they were opened.
+    identity: Identity,
+    /// When kv.db was last changed by one of us, as far as is known here.
+    changed: Cell<Option<i64>>,
+    sidecar: Arc<Sidecar>,
+}
+
+impl Disk {
+    /// Whether these files stand there no longer as they were opened, or somebody else has written to kv.db.
+    fn is_replaced(&self) -> bool {
+        self.names.identity() != Some(self.identity) || !self.is_as_we_left_it()
+    }
+
+    fn is_as_we_left_it(&self) -> bool {
+        let now = self.names.changed();
+        if now == self.changed.get() {
+            return true;
+        }
+        // Another process has made a checkpoint, or is about to.
+        match self.sidecar.noted() {
+            Some(note) if note.changed.is_none() => true,
+            Some(note) if note.changed == now => {
+                self.changed.set(now);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Notes that a checkpoint begins.
+    fn note_beginning(&self, opening: &Opening<'_>) -> Result<()> {
+        opening.note(&Note {
+            identity: self.identity,
+            changed: None,
+        })
+    }
+
+    /// Notes what kv.db is after a checkpoint.
+    fn note_end(&self, opening: &Opening<'_>) -> Result<()> {
+        let changed = self.names.changed();
+        self.changed.set(changed);
+        opening.note(&Note {
+            identity: self.identity,
+            changed,
+        })
+    }
 }
 
 impl Conn {
-    /// Opens the file, makes it a store if it is empty, and commits a new epoch past `seen`.
-    pub(super) fn open(path: &Path, clock: &Arc<dyn Clock>, seen: Option<Fence>) -> Result<(Self, Epoch)> {
+    /// Opens the file, makes it a store if it is empty, and commits a new epoch past `seen`. With `distrust` SQLite has
+    /// found the files broken.
+    pub(super) fn open(
+        path: &Path,
+        clock: &Arc<dyn Clock>,
+        seen: Option<Fence>,
+        distrust: bool,
+    ) -> Result<(Self, Epoch)> {
         for _ in 0..OPENINGS {
-            if let Some(opened) = Self::try_open(path, clock, seen)? {
+            if let Some(opened) = Self::try_open(path, clock, seen, distrust)? {
                 return Ok(opened);
             }
         }
@@ -86,12 +137,17 @@ impl Conn {
         let failed = |source| Error::sqlite(path, "opening it", source);
         let db = Connection::open_in_memory_with_flags(flags()).map_err(failed)?;
         prepare(&db, clock).map_err(failed)?;
-        let epoch = epoch::open(&db, path, clock, seen, &Found::Nothing)?;
+        let epoch = epoch::open(&db, path, clock, seen, &Found::Nothing, false)?;
         Ok((Self::new(db, None), epoch))
     }
 
     /// Nothing if the file was replaced between two steps of its opening.
-    fn try_open(path: &Path, clock: &Arc<dyn Clock>, seen: Option<Fence>) -> Result<Option<(Self, Epoch)>> {
+    fn try_open(
+        path: &Path,
+        clock: &Arc<dyn Clock>,
+        seen: Option<Fence>,
+        distrust: bool,
+    ) -> Result<Option<(Self, Epoch)>> {
         let failed = |doing| move |source| Error::sqlite(path, doing, source);
         // This opens or makes the file, and neither reads it nor touches its WAL.
         let db = Connection::open_with_flags(path, flags()).map_err(failed("opening it"))?;
@@ -106,24 +162,25 @@ impl Conn {
             return Ok(None);
         }
         let Some(store) = one_file(path)? else { return Ok(None) };
-        let wal_path = beside(path, "-wal");
-        drop_foreign_wal(path, &wal_path, store, &opening)?;
+        let names = Names::of(path);
+        let noted = opening.noted();
+        names.put_right(noted, store, distrust)?;
 
         let found = schema::look(&db, path).inspect_err(|_| opening.discard_if_unused())?;
         use_wal(&db, path)?;
-        let epoch = epoch::open(&db, path, clock, seen, &found)?;
+        let epoch = epoch::open(&db, path, clock, seen, &found, noted.is_none())?;
 
-        let Some(wal) = FileId::of(&wal_path) else {
+        let Some(identity) = names.identity() else {
             return Ok(None);
         };
-        opening.note(&Identity { store, wal })?;
-        drop(opening);
         let disk = Disk {
-            path: path.to_owned(),
-            sidecar,
-            wal_path,
-            wal,
+            names,
+            identity,
+            changed: Cell::new(None),
+            sidecar: Arc::clone(&sidecar),
         };
+        disk.note_end(&opening)?;
+        drop(opening);
         let conn = Self::new(db, Some(disk));
         Ok((!conn.is_replaced()).then_some((conn, epoch)))
     }
@@ -145,8 +202,8 @@ impl Conn {
             process: std::process::id(),
             disk,
             wal_pages,
-            checkpoint_at: CHECKPOINT_PAGES,
-            looked_at: i64::MIN,
+            checkpoint_at: fault::checkpoint_pages(CHECKPOINT_PAGES),
+            looked_at: Cell::new(i64::MIN),
         }
     }
 
@@ -160,7 +217,9 @@ impl Conn {
 
     /// Where the file is, as messages name it.
     pub(super) fn path(&self) -> &Path {
-        self.disk.as_ref().map_or(Path::new(super::MEMORY), |disk| &disk.path)
+        self.disk
+            .as_ref()
+            .map_or(Path::new(super::MEMORY), |disk| &disk.names.store)
     }
 
     /// The file beside the store; none for a store in memory.
@@ -175,20 +234,17 @@ impl Conn {
 
     /// Whether the path leads to other files by now than to those that are open.
     pub(super) fn is_replaced(&self) -> bool {
-        let (Some(db), Some(disk)) = (&self.db, &self.disk) else {
-            return false;
-        };
-        has_moved(db) || FileId::of(&disk.wal_path) != Some(disk.wal)
+        self.disk.as_ref().is_some_and(Disk::is_replaced)
     }
 
     /// [`Conn::is_replaced`], not asked more often than every [`LOOK_MS`] of the lease clock. For answers that change
     /// nothing: who asks again and again for a key that is held would pay more for this than for the question.
-    pub(super) fn was_replaced(&mut self, now: i64) -> bool {
-        if (0..LOOK_MS).contains(&now.saturating_sub(self.looked_at)) {
+    pub(super) fn was_replaced(&self, now: i64) -> bool {
+        if (0..LOOK_MS).contains(&now.saturating_sub(self.looked_at.get())) {
             return false;
         }
-        self.looked_at = now;
-        self.is_replaced()
+        self.looked_at.set(now);
+        self.is_replaced() || self.sidecar().is_some_and(|sidecar| sidecar.is_replaced())
     }
 
     /// Leaves no transaction open.
@@ -205,21 +261,33 @@ impl Conn {
     /// tried again later: a checkpoint only saves room.
     pub(super) fn checkpoint(&mut self) {
         let pages = self.wal_pages.load(Ordering::Relaxed);
+        let step = fault::checkpoint_pages(CHECKPOINT_PAGES);
         if pages < self.checkpoint_at {
-            if pages < CHECKPOINT_PAGES {
-                self.checkpoint_at = CHECKPOINT_PAGES;
+            if pages < step {
+                self.checkpoint_at = step;
             }
             return;
         }
-        self.checkpoint_at = pages.saturating_add(CHECKPOINT_PAGES);
+        self.checkpoint_at = pages.saturating_add(step);
         let (Some(db), Some(disk)) = (&self.db, &self.disk) else {
             return;
         };
+        // While nobody opens the store the files stay those that we look at: see `files.rs`.
+        let Some(opening) = disk.sidecar.try_opening() else {
+            return;
+        };
+        if self.is_replaced() {
+            return;
+        }
         let run = || -> rusqlite::Result<()> {
             busy::never_mind(|| db.execute_batch("begin immediate"))?;
-            let other = Connection::open_with_flags(&disk.path, flags() & !OpenFlags::SQLITE_OPEN_CREATE)?;
-            if !has_moved(&other) && !has_moved(db) {
+            let other = Connection::open_with_flags(&disk.names.store, flags() & !OpenFlags::SQLITE_OPEN_CREATE)?;
+            if !has_moved(&other) && !has_moved(db) && disk.note_beginning(&opening).is_ok() {
+                fault::point("checkpoint-before");
                 other.query_row("pragma wal_checkpoint(passive)", [], |_| Ok(()))?;
+                fault::point("checkpoint-after");
+                // What is not noted is taken for somebody else's writing: everybody opens anew.
+                let _ = disk.note_end(&opening);
             }
             // Not the last connection: closing it makes no checkpoint.
             drop(other);
@@ -230,26 +298,38 @@ impl Conn {
         }
     }
 
-    /// Closes it without a checkpoint, as before a fork.
+    /// Closes it without a checkpoint, as before a fork, or when what this connection knows is not to be laid over what
+    /// stands there now.
     pub(super) fn close_quietly(mut self) {
-        if let Some(db) = self.db.take() {
-            // Without it, closing only takes longer.
-            let _ = db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
-            drop(db);
+        drop(self.db.take());
+    }
+
+    /// Lets SQLite make the checkpoint of the last connection when this one closes, and remove the WAL.
+    fn may_checkpoint(&self) {
+        if let Some(db) = &self.db {
+            // Without it the WAL stays for the next one.
+            let _ = db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
         }
     }
 }
 
 impl Drop for Conn {
     fn drop(&mut self) {
-        if self.is_ours() {
-            let _still = fork::hold_off();
-            drop(self.db.take());
-        } else if let Some(db) = self.db.take() {
+        let Some(db) = &self.db else { return };
+        if !self.is_ours() {
             // LOCK-09: a child neither uses nor closes its parent's connection; it leaves it behind.
-            std::mem::forget(db);
+            std::mem::forget(self.db.take());
             std::mem::forget(Arc::clone(&self.wal_pages));
+            return;
         }
+        let _still = fork::hold_off();
+        let sidecar = self.disk.as_ref().map(|disk| Arc::clone(&disk.sidecar));
+        // While nobody opens the store its files stay those that we look at.
+        let opening = sidecar.as_ref().and_then(|sidecar| sidecar.try_opening());
+        if db.is_autocommit() && opening.is_some() && !self.is_replaced() {
+            self.may_checkpoint();
+        }
+        drop(self.db.take());
     }
 }
 
@@ -283,6 +363,8 @@ fn flags() -> OpenFlags {
 fn prepare(db: &Connection, clock: &Arc<dyn Clock>) -> rusqlite::Result<()> {
     db.busy_handler(Some(busy::handler))?;
     db.set_prepared_statement_cache_capacity(64);
+    // See `Conn::drop`.
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     // kv.db has no triggers or views of ours: what somebody put there is not run.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
@@ -320,29 +402,6 @@ fn one_file(path: &Path) -> Result<Option<FileId>> {
         });
     }
     Ok(Some(FileId::from_metadata(&found)))
-}
-
-/// Removes the WAL and its index if kv.db was replaced since they were written. A WAL that came together with the new
-/// kv.db (a copy of both) stays; its index does not, SQLite makes it anew.
-fn drop_foreign_wal(path: &Path, wal_path: &Path, store: FileId, opening: &Opening<'_>) -> Result<()> {
-    let Some(noted) = opening.noted() else { return Ok(()) };
-    if noted.store == store {
-        return Ok(());
-    }
-    let mut foreign = vec![beside(path, "-shm")];
-    if FileId::of(wal_path) == Some(noted.wal) {
-        foreign.push(wal_path.to_owned());
-    }
-    for path in foreign {
-        match std::fs::remove_file(&path) {
-            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-                let doing = "removing what belongs to a store that was replaced";
-                return Err(Error::Io { path, doing, source });
-            }
-            _ => {}
-        }
-    }
-    Ok(())
 }
 
 /// Whether the file that is open is no longer the one at its path. SQLite compares inodes; nothing is opened.

@@ -24,7 +24,7 @@ pub(crate) enum Name {
 
 impl Name {
     /// Permit, epoch and count as the row has them; nothing if no row can.
-    fn columns(&self) -> Option<(&[u8], i64, i64)> {
+    pub(super) fn columns(&self) -> Option<(&[u8], i64, i64)> {
         match self {
             Self::Lease(fence) => Some((
                 &[],
@@ -190,12 +190,7 @@ impl Engine {
                           where several > 0 and epoch = ?1 and count = ?2",
                     )?
                     .query_map(params![epoch, count], |row| {
-                        let term = Term {
-                            expires: row.get(1)?,
-                            ttl: row.get(2)?,
-                            delay: row.get(3)?,
-                            process: row.get(4)?,
-                        };
+                        let term = Term::read(row, 1)?;
                         let (standing, _) = term.at(now, |token| session.is_alive(token));
                         Ok(Part {
                             key: row.get(0)?,

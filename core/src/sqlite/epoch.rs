@@ -8,6 +8,7 @@ use rusqlite::{Connection, params};
 use super::schema::{self, Found};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
+use crate::fault;
 use crate::fence::{Count, Epoch, Fence};
 
 /// The largest epoch that a store can keep: SQLite's integers have a sign.
@@ -20,13 +21,15 @@ struct Before {
 }
 
 /// Commits the epoch of an opening: larger than the one before it and than all that this process has seen. Makes the
-/// tables in an empty file and ends the leases of another boot, in the same transaction.
+/// tables in an empty file and ends the leases of another boot, in the same transaction. With `unbind` nobody can tell
+/// any more which processes live: bound leases then last for their ttl.
 pub(super) fn open(
     db: &Connection,
     path: &Path,
     clock: &Arc<dyn Clock>,
     seen: Option<Fence>,
     found: &Found,
+    unbind: bool,
 ) -> Result<Epoch> {
     let boot = clock.boot()?;
     synced(db, path, || {
@@ -37,6 +40,9 @@ pub(super) fn open(
         if before.boot != boot {
             end_all(db, clock.now_ms())?;
             db.execute("update store set boot = ?1", [&boot])?;
+        }
+        if unbind {
+            db.execute("update leases set process = 0 where process <> 0", [])?;
         }
         lift(db, clock, before.epoch, seen)
     })
@@ -72,7 +78,9 @@ fn synced(db: &Connection, path: &Path, work: impl FnOnce() -> rusqlite::Result<
     let run = || {
         db.execute_batch("pragma synchronous = full; begin immediate")?;
         let lifted = work()?;
+        fault::point("epoch-before-commit");
         db.execute_batch("commit")?;
+        fault::point("epoch-after-commit");
         Ok(lifted)
     };
     let lifted = run();

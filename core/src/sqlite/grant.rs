@@ -7,12 +7,14 @@
 //! The transaction begins as a reader and becomes a writer with its first write. SQLite refuses that if anybody else has
 //! written meanwhile, so whatever was read still stands. Then it begins anew as a writer, with the lock in hand.
 
-use rusqlite::{Row, params};
+use rusqlite::params;
+use rusqlite::types::ValueRef;
 
 use super::line::{self, Place};
-use super::term::{Standing, Term};
+use super::term::{self, Standing, Term};
 use super::{Done, Engine, Name, Session, reap};
 use crate::error::{Error, Result};
+use crate::fault;
 use crate::fence::{Count, Epoch, Fence};
 use crate::key::Key;
 use crate::limits::{Delay, Limit, Ttl};
@@ -71,8 +73,14 @@ const BEGIN_WRITING: &str = "begin immediate";
 impl Engine {
     /// Tries once to get what is asked for, from the given place in line. Waits for nobody but a writer.
     pub(crate) fn attempt(&self, request: &Request<'_>, place: &mut Place) -> Result<Attempt> {
+        // What was committed and reached nobody, for the files were changed meanwhile.
+        let mut lost = None;
         self.call(|session, seen| {
             let failed = session.failed("granting a lease");
+            if let Some(name) = lost.take() {
+                // Should it stand in the files that are there now, nobody would ever release it.
+                take_back(session, request, name).map_err(&failed)?;
+            }
             let process = if request.bound { session.token()? } else { Some(0) };
             let Some(process) = process else { return Ok(Done::Again) };
             let permit = request.limit.map(|_| PermitId::random()).transpose()?;
@@ -89,6 +97,7 @@ impl Engine {
                             sidecar.keep();
                         }
                         *place = Place::default();
+                        lost = Some(granted.name);
                         return Ok(Done::Written(Attempt::Granted(granted)));
                     }
                     Err(error) if begin == BEGIN && is_busy(&error) => session.run("rollback").map_err(&failed)?,
@@ -101,6 +110,20 @@ impl Engine {
             })
         })
     }
+}
+
+/// Removes the rows of a grant that nobody has heard of.
+fn take_back(session: &Session<'_>, request: &Request<'_>, name: Name) -> rusqlite::Result<()> {
+    let Some((permit, epoch, count)) = name.columns() else {
+        return Ok(());
+    };
+    for key in request.keys {
+        session
+            .db
+            .prepare_cached("delete from leases where key = ?1 and permit = ?2 and epoch = ?3 and count = ?4")?
+            .execute(params![key.as_str(), permit, epoch, count])?;
+    }
+    Ok(())
 }
 
 enum Outcome {
@@ -154,7 +177,9 @@ fn transact(
         // Whoever was written down before us is dead, or this would not be granted.
         line::close_up(session, request, place)?;
     }
+    fault::point("grant-before-commit");
     session.run("commit")?;
+    fault::point("grant-after-commit");
     Ok(Outcome::Granted(Granted { name, until }))
 }
 
@@ -181,7 +206,8 @@ fn look(session: &Session<'_>, request: &Request<'_>, place: &mut Place) -> rusq
             .query_row(params![key.as_str(), request.limit.is_some()], |row| {
                 look.epoch = row.get(0)?;
                 look.count = row.get(1)?;
-                Ok((row.get(2)?, read_term(row)?))
+                let has_row = row.get_ref(3)? != ValueRef::Null;
+                Ok((row.get(2)?, has_row.then(|| Term::read(row, 3)).transpose()?))
             })?;
         look.has_line |= has_line;
         if has_line || place.stands() {
@@ -209,33 +235,23 @@ fn look(session: &Session<'_>, request: &Request<'_>, place: &mut Place) -> rusq
     Ok(look)
 }
 
-fn read_term(row: &Row<'_>) -> rusqlite::Result<Option<Term>> {
-    let Some(expires) = row.get(3)? else { return Ok(None) };
-    Ok(Some(Term {
-        expires,
-        ttl: row.get(4)?,
-        delay: row.get(5)?,
-        process: row.get(6)?,
-    }))
-}
-
 /// In how many milliseconds a permit becomes free, at the latest; nothing if one is free now. SEM-01: the live permits
 /// are compared with the limit that this request names.
 fn permits_left(session: &Session<'_>, key: Key<'_>, limit: Limit, look: &mut Look) -> rusqlite::Result<Option<i64>> {
     let mut live = 0;
     let mut first_end = i64::MAX;
     let mut select = session.db.prepare_cached(
-        "select process, count(*), min(expires), max(expires - min(max(ttl, 1), 31536000000)) > ?2
+        "select process, count(*), min(expires), max(not expires <= ?2 + min(max(ttl, 1), 31536000000))
            from leases where key = ?1 and permit > x'' and expires > ?2 group by process",
     )?;
     let mut rows = select.query(params![key.as_str(), look.now])?;
     while let Some(row) = rows.next()? {
-        let process: i64 = row.get(0)?;
+        let process = term::number(row, 0)?;
         if process != 0 && !session.is_alive(process) {
             continue;
         }
         live += row.get::<_, i64>(1)?;
-        first_end = first_end.min(row.get(2)?);
+        first_end = first_end.min(term::number(row, 2)?);
         if row.get(3)? {
             // Somebody wrote a time by hand that no grant writes: no permit lasts beyond its own ttl after first sight.
             let now = look.now;
@@ -260,7 +276,7 @@ fn mend(session: &Session<'_>, key: &str, term: Term) -> rusqlite::Result<()> {
             .db
             .prepare_cached(
                 "update leases set ttl = min(max(ttl, 1), 31536000000), expires = ?2 + min(max(ttl, 1), 31536000000)
-                  where key = ?1 and permit > x'' and expires - min(max(ttl, 1), 31536000000) > ?2",
+                  where key = ?1 and permit > x'' and not expires <= ?2 + min(max(ttl, 1), 31536000000)",
             )?
             .execute(params![key, term.expires])?;
         return Ok(());

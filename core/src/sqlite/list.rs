@@ -36,12 +36,7 @@ impl Engine {
                     read = true;
                     mark.key = row.get(0)?;
                     mark.permit = row.get(1)?;
-                    let term = Term {
-                        expires: row.get(4)?,
-                        ttl: row.get(5)?,
-                        delay: row.get(6)?,
-                        process: row.get(7)?,
-                    };
+                    let term = Term::read(row, 4)?;
                     let permit = <[u8; 16]>::try_from(mark.permit.as_slice())
                         .ok()
                         .map(PermitId::from_bytes);

@@ -7,6 +7,7 @@
 //! | `fork.rs` | what happens to engines when the process forks |
 //! | `sidecar.rs` | the small file beside kv.db: who opens, who lives |
 //! | `schema.rs` | the tables |
+//! | `files.rs` | which files belong together, and what is put right when one was changed behind our back |
 //! | `connection.rs` | opening, noticing a replaced file, checkpoints |
 //! | `busy.rs` | waiting for another process's write |
 //! | `epoch.rs` | lifting the epoch |
@@ -19,10 +20,11 @@
 //!
 //! Every call goes through [`Engine::call`], which has the rules that all calls share in one place.
 
-pub(crate) mod busy;
+mod busy;
 mod connection;
 mod end;
 mod epoch;
+mod files;
 mod fork;
 mod grant;
 mod line;
@@ -63,6 +65,8 @@ pub(crate) struct Engine {
     path: PathBuf,
     clock: Arc<dyn Clock>,
     state: Mutex<State>,
+    /// Whether the whole process uses it. What it has seen is then remembered when it goes.
+    shared: AtomicBool,
     /// Set in a child that was forked while another thread held `state`: nobody will ever let go of it.
     abandoned: AtomicBool,
 }
@@ -83,9 +87,11 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Whether the process with this token lives. In a store in memory there is but this process.
+    /// Whether the process with this token lives. In a store in memory there is but this process; and of a file that was
+    /// replaced nobody learns who has died.
     fn is_alive(&self, token: i64) -> bool {
-        self.sidecar.is_none_or(|sidecar| sidecar.is_alive(token))
+        self.sidecar
+            .is_none_or(|sidecar| sidecar.is_alive(token) || sidecar.is_replaced())
     }
 
     /// This process's token; nothing if the file beside the store was replaced, so that nobody would see it locked there.
@@ -114,8 +120,15 @@ impl Engine {
             path,
             clock,
             state: Mutex::new(State { conn: None, seen: None }),
+            shared: AtomicBool::new(false),
             abandoned: AtomicBool::new(false),
         }
+    }
+
+    /// Fences are to grow past this one.
+    fn has_seen(&self, fence: Fence) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.seen = state.seen.max(Some(fence));
     }
 
     /// A store in memory, private to whoever made it.
@@ -167,10 +180,22 @@ impl Engine {
     /// * begins anew once when SQLite found the file broken, which is how a WAL that was taken away shows.
     fn call<T>(&self, mut work: impl FnMut(&Session<'_>, &mut Option<Fence>) -> Result<Done<T>>) -> Result<T> {
         let mut state = self.lock()?;
-        for attempt in 0..ATTEMPTS {
+        let mut broken = false;
+        for _ in 0..ATTEMPTS {
             let mut conn = match state.conn.take() {
+                Some(conn) if conn.was_replaced(self.clock.now_ms()) => {
+                    // Before anything is written to what nobody reads any more.
+                    conn.close_quietly();
+                    continue;
+                }
                 Some(conn) => conn,
-                None => self.open(&mut state.seen)?,
+                None => match self.open(&mut state.seen, broken) {
+                    Err(error) if !broken && is_broken(&error) => {
+                        broken = true;
+                        continue;
+                    }
+                    opened => opened?,
+                },
             };
             let done = conn.db().and_then(|db| {
                 let session = Session {
@@ -186,7 +211,10 @@ impl Engine {
                 Ok(Done::Read(answer)) if !conn.was_replaced(self.clock.now_ms()) => Some(Ok(answer)),
                 Ok(Done::Written(answer)) if !conn.is_replaced() => Some(Ok(answer)),
                 Ok(_) => None,
-                Err(error) if attempt == 0 && is_broken(&error) => None,
+                Err(error) if !broken && is_broken(&error) => {
+                    broken = true;
+                    None
+                }
                 Err(_) if conn.is_replaced() => None,
                 Err(error) => Some(Err(error)),
             };
@@ -205,11 +233,12 @@ impl Engine {
         })
     }
 
-    fn open(&self, seen: &mut Option<Fence>) -> Result<Conn> {
+    /// Opens the store: with `distrust` after SQLite has found the files broken.
+    fn open(&self, seen: &mut Option<Fence>, distrust: bool) -> Result<Conn> {
         let (conn, epoch) = if self.is_in_memory() {
             Conn::open_in_memory(&self.clock, *seen)?
         } else {
-            Conn::open(&self.path, &self.clock, *seen)?
+            Conn::open(&self.path, &self.clock, *seen, distrust)?
         };
         *seen = (*seen).max(Some(Fence::new(epoch, Count::new(0))));
         Ok(conn)
@@ -238,6 +267,15 @@ impl Engine {
             let epoch = epoch::advance(session.db, session.path, session.clock, fence)?;
             Ok(Done::Written(epoch))
         })
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let (true, Some(seen)) = (self.shared.load(Ordering::Relaxed), state.seen) {
+            registry::remember(&self.path, seen);
+        }
     }
 }
 

@@ -42,12 +42,7 @@ fn some(session: &Session<'_>) -> rusqlite::Result<String> {
     let mut last = String::new();
     let mut looked = 0;
     while let Some(row) = rows.next()? {
-        let term = Term {
-            expires: row.get(2)?,
-            ttl: row.get(3)?,
-            delay: row.get(4)?,
-            process: row.get(5)?,
-        };
+        let term = Term::read(row, 2)?;
         last = row.get(0)?;
         looked += 1;
         if term.at(now, |token| session.is_alive(token)).0 == Standing::Over {

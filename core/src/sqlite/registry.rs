@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use once_cell::sync::Lazy;
@@ -9,12 +10,16 @@ use once_cell::sync::Lazy;
 use super::{Engine, connection, fork, location};
 use crate::clock::SystemClock;
 use crate::error::Result;
-use crate::fence::Epoch;
+use crate::fence::{Epoch, Fence};
 
 /// The engines of a process, by the resolved path of their file.
 pub(super) type Engines = HashMap<PathBuf, Weak<Engine>>;
 
 static ENGINES: Lazy<Mutex<Engines>> = Lazy::new(Mutex::default);
+
+/// The largest fence that this process has seen of each store that it has closed. A store that is opened again and knows
+/// less was restored meanwhile (LOCK-08).
+static SEEN: Lazy<Mutex<HashMap<PathBuf, Fence>>> = Lazy::new(Mutex::default);
 
 /// The engine of this file: the one that the process has, or a new one.
 pub(crate) fn find(path: &Path) -> Result<Arc<Engine>> {
@@ -26,6 +31,10 @@ pub(crate) fn find(path: &Path) -> Result<Arc<Engine>> {
     }
     engines.retain(|_, engine| engine.strong_count() > 0);
     let engine = Arc::new(Engine::new(path.clone(), Arc::new(SystemClock)));
+    engine.shared.store(true, Ordering::Relaxed);
+    if let Some(seen) = seen().get(&path) {
+        engine.has_seen(*seen);
+    }
     engines.insert(path, Arc::downgrade(&engine));
     Ok(engine)
 }
@@ -44,6 +53,17 @@ pub(crate) fn peek_epoch(path: &Path) -> Result<Option<Epoch>> {
         None if path.exists() => connection::peek_epoch(&path).map(Some),
         None => Ok(None),
     }
+}
+
+/// Remembers what an engine has seen that goes.
+pub(super) fn remember(path: &Path, fence: Fence) {
+    let mut seen = seen();
+    let largest = seen.get(path).map_or(fence, |before| fence.max(*before));
+    seen.insert(path.to_owned(), largest);
+}
+
+fn seen() -> MutexGuard<'static, HashMap<PathBuf, Fence>> {
+    SEEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The engines, for this thread alone.

@@ -8,7 +8,9 @@
 //! * **Presence.** A process that has bound leases or waits in a line holds the byte of its *token*, a random number.
 //!   Whoever sees that byte unlocked knows that the process has died, also from another container, for no process id
 //!   is compared ([`Sidecar::token`], [`Sidecar::is_alive`]).
-//! * **Identity.** Its text tells which kv.db and which WAL were opened last.
+//!   Where the file itself was removed nobody can tell, so the next opening lets bound leases last for their ttl.
+//! * **Identity.** Its text tells which kv.db was opened last, with which WAL and which index of it, and when one of us
+//!   last wrote to kv.db ([`Note`]).
 //!
 //! The system drops all record locks of a process on a file as soon as the process closes *any* descriptor of it. So a
 //! process opens this file once, whatever it uses it for, and closes it when nothing in the process uses it any more.
@@ -24,6 +26,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use once_cell::sync::Lazy;
+use rusqlite::ffi;
 
 use super::location::beside;
 use crate::error::{Error, Result};
@@ -101,30 +104,56 @@ impl Sidecar {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] when another process does not finish its own opening within 5 s.
+    /// [`Error::Busy`] when another process does not finish its own opening within 5 s.
     pub(super) fn opening(&self) -> Result<Opening<'_>> {
         let thread = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
         let start = Instant::now();
         loop {
-            match record_lock(&self.file, libc::F_SETLK, libc::F_WRLCK as libc::c_short, OPENING) {
-                Ok(_) => {
+            match self.lock_opening() {
+                Ok(()) => {
                     return Ok(Opening {
                         sidecar: self,
                         _thread: thread,
                     });
                 }
-                Err(error) if is_taken(&error) && start.elapsed() < OPENING_PATIENCE => {
-                    sleep(Duration::from_micros(200));
-                }
-                Err(source) => {
+                Err(error) if !is_taken(&error) => {
                     return Err(Error::Io {
                         path: self.path.clone(),
                         doing: "waiting for another process to open the store",
-                        source,
+                        source: error,
+                    });
+                }
+                Err(_) if start.elapsed() < OPENING_PATIENCE => sleep(Duration::from_micros(200)),
+                Err(_) => {
+                    let busy = ffi::Error::new(ffi::SQLITE_BUSY);
+                    return Err(Error::Busy {
+                        path: self.path.clone(),
+                        doing: "waiting for another process to open the store",
+                        source: rusqlite::Error::SqliteFailure(busy, None),
                     });
                 }
             }
         }
+    }
+
+    /// [`Sidecar::opening`] without waiting: nothing if somebody else is at it.
+    pub(super) fn try_opening(&self) -> Option<Opening<'_>> {
+        let thread = self.opening.try_lock().ok()?;
+        self.lock_opening().ok().map(|()| Opening {
+            sidecar: self,
+            _thread: thread,
+        })
+    }
+
+    fn lock_opening(&self) -> io::Result<()> {
+        record_lock(&self.file, libc::F_SETLK, libc::F_WRLCK as libc::c_short, OPENING).map(drop)
+    }
+
+    /// What was noted last.
+    pub(super) fn noted(&self) -> Option<Note> {
+        let mut text = [0; 512];
+        let length = self.file.read_at(&mut text, 0).ok()?;
+        Note::parse(std::str::from_utf8(text.get(..length)?).ok()?)
     }
 
     /// This process's token. Its byte is locked from the first call until the process ends or the store is closed.
@@ -189,11 +218,9 @@ pub(super) struct Opening<'a> {
 }
 
 impl Opening<'_> {
-    /// The identity that was noted last.
-    pub(super) fn noted(&self) -> Option<Identity> {
-        let mut text = [0; 256];
-        let length = self.sidecar.file.read_at(&mut text, 0).ok()?;
-        Identity::parse(std::str::from_utf8(text.get(..length)?).ok()?)
+    /// What was noted last.
+    pub(super) fn noted(&self) -> Option<Note> {
+        self.sidecar.noted()
     }
 
     /// Removes the file if nobody ever noted anything in it: what it was made for turned out to be no store.
@@ -205,8 +232,8 @@ impl Opening<'_> {
     }
 
     /// Notes which files are open now.
-    pub(super) fn note(&self, identity: &Identity) -> Result<()> {
-        let text = identity.print();
+    pub(super) fn note(&self, note: &Note) -> Result<()> {
+        let text = note.print();
         self.sidecar
             .file
             .write_all_at(text.as_bytes(), 0)
@@ -258,28 +285,33 @@ impl FileId {
     }
 }
 
-/// Which kv.db and which WAL belong together.
+/// Which kv.db, which WAL and which index of it belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Identity {
     pub(super) store: FileId,
     pub(super) wal: FileId,
+    pub(super) index: FileId,
 }
 
-impl Identity {
+/// What is noted: which files belong together, and when kv.db was last written to by one of us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Note {
+    pub(super) identity: Identity,
+    /// The time of change of kv.db; nothing while a checkpoint writes to it.
+    pub(super) changed: Option<i64>,
+}
+
+impl Note {
     const HEAD: &'static str = "fence 1";
 
     fn print(&self) -> String {
-        let Self { store, wal } = self;
-        format!(
-            "{} {} {} {} {} {} {}\n",
-            Self::HEAD,
-            store.device,
-            store.inode,
-            store.born_ns,
-            wal.device,
-            wal.inode,
-            wal.born_ns
-        )
+        let mut text = String::from(Self::HEAD);
+        let Identity { store, wal, index } = self.identity;
+        for file in [store, wal, index] {
+            text.push_str(&format!(" {} {} {}", file.device, file.inode, file.born_ns));
+        }
+        text.push_str(&format!(" {}\n", self.changed.unwrap_or(0)));
+        text
     }
 
     fn parse(text: &str) -> Option<Self> {
@@ -291,9 +323,15 @@ impl Identity {
                 born_ns: fields.next()?.parse().ok()?,
             })
         };
-        Some(Self {
+        let identity = Identity {
             store: file()?,
             wal: file()?,
+            index: file()?,
+        };
+        let changed = fields.next()?.parse().ok()?;
+        Some(Self {
+            identity,
+            changed: Some(changed).filter(|changed| *changed != 0),
         })
     }
 }
@@ -347,12 +385,19 @@ mod tests {
         let store = folder.path().join("kv.db");
         std::fs::write(&store, "x")?;
         let file = FileId::of(&store).ok_or("no file")?;
-        let identity = Identity { store: file, wal: file };
+        let identity = Identity {
+            store: file,
+            wal: file,
+            index: file,
+        };
         let sidecar = Sidecar::open(&store)?;
         let opening = sidecar.opening()?;
         assert_eq!(opening.noted(), None);
-        opening.note(&identity)?;
-        assert_eq!(opening.noted(), Some(identity));
+        for changed in [None, Some(i64::MAX)] {
+            let note = Note { identity, changed };
+            opening.note(&note)?;
+            assert_eq!(opening.noted(), Some(note));
+        }
         Ok(())
     }
 

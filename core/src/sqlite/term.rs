@@ -3,6 +3,9 @@
 //! A lease is live until it is released, or its time to live has passed, or the process that it is bound to has ended.
 //! After an end without release its key stays closed for the row's delay. Both are decided here and nowhere else.
 
+use rusqlite::Row;
+use rusqlite::types::ValueRef;
+
 use crate::limits::{Delay, Ttl};
 
 /// The times of a row, as they are kept.
@@ -26,7 +29,26 @@ pub(super) enum Standing {
     Over,
 }
 
+/// A number in a row. What is none was written there by hand, and counts as the nearest one.
+pub(super) fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<i64> {
+    Ok(match row.get_ref(column)? {
+        ValueRef::Integer(number) => number,
+        ValueRef::Real(number) => number as i64, // Saturates.
+        ValueRef::Null | ValueRef::Text(_) | ValueRef::Blob(_) => 0,
+    })
+}
+
 impl Term {
+    /// The times in the columns `expires, ttl, delay, process`, from this one on.
+    pub(super) fn read(row: &Row<'_>, first: usize) -> rusqlite::Result<Self> {
+        Ok(Self {
+            expires: number(row, first)?,
+            ttl: number(row, first + 1)?,
+            delay: number(row, first + 2)?,
+            process: number(row, first + 3)?,
+        })
+    }
+
     /// What the row says at this time, and the row as it must be written first where it cannot stand as it is:
     ///
     /// * no lease lasts beyond its own ttl after first sight, whatever was written into the file by hand;

@@ -1,0 +1,73 @@
+//! Named points at which the tests stop or kill this process. Built with the feature `fault` alone; without it a point is
+//! an empty function.
+//!
+//! `FENCE_FAULT=stop:grant-before-commit:3` stops the process (SIGSTOP) when it comes to that point for the third time,
+//! `kill:` kills it (SIGKILL). A child made by fork counts on from where its parent was.
+//!
+//! `FENCE_CHECKPOINT_PAGES=64` makes checkpoints come often, for tests of checkpoints under load.
+//!
+//! | point | where |
+//! |---|---|
+//! | `grant-before-commit` | everything of a grant is written, nothing is committed |
+//! | `grant-after-commit` | a grant is committed, the caller has not heard of it |
+//! | `epoch-before-commit` | an opening has lifted the epoch and not committed it |
+//! | `epoch-after-commit` | the epoch is on the disk, the files are not noted yet |
+//! | `checkpoint-before` | the write lock is held, the checkpoint begins |
+//! | `checkpoint-after` | the checkpoint is made, the write lock still held |
+
+/// Does what the environment says about this point.
+#[cfg(not(feature = "fault"))]
+#[inline(always)]
+pub(crate) fn point(_name: &str) {}
+
+/// After how many pages in the WAL a checkpoint is made.
+#[cfg(not(feature = "fault"))]
+#[inline(always)]
+pub(crate) fn checkpoint_pages(usual: i32) -> i32 {
+    usual
+}
+
+/// After how many pages in the WAL a checkpoint is made.
+#[cfg(feature = "fault")]
+pub(crate) fn checkpoint_pages(usual: i32) -> i32 {
+    static PAGES: std::sync::OnceLock<Option<i32>> = std::sync::OnceLock::new();
+    let read = || std::env::var("FENCE_CHECKPOINT_PAGES").ok()?.parse().ok();
+    PAGES.get_or_init(read).unwrap_or(usual)
+}
+
+/// Does what the environment says about this point.
+#[cfg(feature = "fault")]
+pub(crate) fn point(name: &str) {
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    struct Fault {
+        signal: libc::c_int,
+        point: String,
+        left: AtomicU64,
+    }
+
+    fn read() -> Option<Fault> {
+        let text = std::env::var("FENCE_FAULT").ok()?;
+        let mut words = text.split(':');
+        let signal = match words.next()? {
+            "stop" => libc::SIGSTOP,
+            "kill" => libc::SIGKILL,
+            _ => return None,
+        };
+        Some(Fault {
+            signal,
+            point: words.next()?.to_owned(),
+            left: AtomicU64::new(words.next().map_or(Some(1), |count| count.parse().ok())?),
+        })
+    }
+
+    static FAULT: OnceLock<Option<Fault>> = OnceLock::new();
+    if let Some(fault) = FAULT.get_or_init(read)
+        && fault.point == name
+        && fault.left.fetch_sub(1, Ordering::Relaxed) == 1
+    {
+        // SAFETY: a signal to this process itself, with valid numbers.
+        unsafe { libc::kill(libc::getpid(), fault.signal) };
+    }
+}
