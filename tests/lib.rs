@@ -32,6 +32,7 @@
 //! | [`shell`], [`python`] | the two hosts |
 //! | [`line`] | who stands in line for a key, read from kv.db |
 //! | [`node`] | Node and Bun with their packages, ours among them |
+//! | [`go`] | Go with its SQLite driver and our module |
 //! | [`package`] | builds the packages of extension/hosts |
 //! | [`venv`] | Python with its packages, ours among them |
 //! | [`document`] | runs the examples of a document and compares what they print |
@@ -46,6 +47,7 @@
 pub mod doctored;
 pub mod document;
 pub mod extension;
+pub mod go;
 pub mod host;
 pub mod line;
 pub mod node;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 use crate::limits::Wait;
-use crate::sqlite::{Attempt, Engine, Granted, Place, Request};
+use crate::sqlite::{Attempt, Engine, Granted, Place, Request, busy};
 
 /// How often the first in line asks.
 const NEXT: Duration = Duration::from_millis(1);
@@ -34,17 +34,14 @@ pub(crate) fn acquire(
     };
     let mut waited = false;
     loop {
-        let (ahead, ends_in) = match engine.attempt(request, &mut stand.place) {
-            // Somebody keeps the write lock for longer than a call waits for it; we wait for longer.
-            Err(Error::Busy { .. }) if Instant::now() < deadline && !interrupted() => continue,
-            Err(error) => return Err(error),
-            Ok(Attempt::Granted(granted)) if waited && interrupted() => {
+        let (ahead, ends_in) = match busy::until(deadline, interrupted, || engine.attempt(request, &mut stand.place))? {
+            Attempt::Granted(granted) if waited && interrupted() => {
                 // What cannot be given back ends with its ttl.
                 let _ = engine.give_back(request, granted.name);
                 return Err(Error::Interrupted);
             }
-            Ok(Attempt::Granted(granted)) => return Ok(Some(granted)),
-            Ok(Attempt::Busy { ahead, ends_in }) => (ahead, ends_in),
+            Attempt::Granted(granted) => return Ok(Some(granted)),
+            Attempt::Busy { ahead, ends_in } => (ahead, ends_in),
         };
         waited = true;
         let now = Instant::now();
@@ -54,10 +51,8 @@ pub(crate) fn acquire(
         if interrupted() {
             return Err(Error::Interrupted);
         }
-        match engine.stand(request, &mut stand.place) {
-            Ok(true) => continue, // Newly in line: the key may have become free meanwhile.
-            Err(Error::Busy { .. }) if Instant::now() < deadline => continue,
-            stood => stood.map(drop)?,
+        if busy::until(deadline, interrupted, || engine.stand(request, &mut stand.place))? {
+            continue; // Newly in line: the key may have become free meanwhile.
         }
         sleep(pause(ahead, ends_in).min(deadline - now));
     }
@@ -80,6 +75,6 @@ struct Stand<'a> {
 impl Drop for Stand<'_> {
     fn drop(&mut self) {
         // Who cannot leave because the store is not to be had is forgotten after a while.
-        let _ = self.engine.leave(self.request, &mut self.place);
+        let _ = busy::briefly(|| self.engine.leave(self.request, &mut self.place));
     }
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use fence_core::{AcquireOptions, Error, Limit, Store, Wait};
 use fence_tests::{LONG, Line, Process, Python, Session, folder, library, shell_in};
 use rusqlite::Connection;
+use rusqlite::functions::FunctionFlags;
 
 /// How long a stopped waiter may hold others up.
 const STALLED: Duration = Duration::from_secs(2);
@@ -357,13 +358,8 @@ print(sqlite3.sqlite_version_info < (3, 41))
     nothing_was_granted(&folder, &mut holder, &held);
 }
 
-#[test]
-fn interrupt_ends_a_wait_and_grants_nothing_where_sqlite_tells_of_it() {
-    assert!(rusqlite::version_number() >= 3_041_000);
-    let folder = folder();
-    let mut holder = shell_in(&folder);
-    let held = holder.ask(&format!("select fence_acquire('k', {LONG})"));
-    let permit = holder.ask(&format!("select semaphore_acquire('k', 1, {LONG})"));
+/// A connection of the SQLite in this process, with its store open, in which `begun()` interrupts and gives 0.
+fn interrupted_by_begun(folder: &tempfile::TempDir) -> Connection {
     let db = Connection::open(folder.path().join("app.db")).expect("a database");
     // SAFETY: the library is ours.
     unsafe {
@@ -371,11 +367,23 @@ fn interrupt_ends_a_wait_and_grants_nothing_where_sqlite_tells_of_it() {
         db.load_extension(library(), None::<&str>).expect("it loads");
     }
     let handle = db.get_interrupt_handle();
-    db.create_scalar_function("begun", 0, rusqlite::functions::FunctionFlags::SQLITE_UTF8, move |_| {
+    db.create_scalar_function("begun", 0, FunctionFlags::SQLITE_UTF8, move |_| {
         handle.interrupt();
         Ok(0)
     })
     .expect("a function of the test");
+    db.query_row("select fence_open()", (), |_| Ok(())).expect("a store");
+    db
+}
+
+#[test]
+fn interrupt_ends_a_wait_and_grants_nothing_where_sqlite_tells_of_it() {
+    assert!(rusqlite::version_number() >= 3_041_000);
+    let folder = folder();
+    let mut holder = shell_in(&folder);
+    let held = holder.ask(&format!("select fence_acquire('k', {LONG})"));
+    let permit = holder.ask(&format!("select semaphore_acquire('k', 1, {LONG})"));
+    let db = interrupted_by_begun(&folder);
     for wait in WAITS {
         let answer = db.query_row(&format!("select {wait}"), (), |_| Ok(()));
         let error = answer.expect_err("it was interrupted");
@@ -407,6 +415,36 @@ fn ctrl_c_ends_a_wait_in_the_shell() {
         "{answer}"
     );
     nothing_was_granted(&folder, &mut holder, &held);
+}
+
+#[test]
+fn interrupt_ends_a_wait_also_while_another_program_keeps_the_store_locked() {
+    let folder = folder();
+    let (mut holder, mut waiter) = (shell_in(&folder), shell_in(&folder));
+    let held = holder.ask(&format!("select fence_acquire('k', {LONG})"));
+    let mut line = Line::of(&folder);
+    wait_in_line(&mut waiter, &mut line, "k");
+    let db = interrupted_by_begun(&folder);
+    assert_eq!(line.store("begin immediate"), "");
+    waiter.process().interrupt();
+    let answer = waiter.process().line();
+    assert!(
+        answer.contains("fence: interrupted while waiting: nothing was granted"),
+        "{answer}"
+    );
+    // Nor does one wait for the lock itself that would be granted the key.
+    let answer = db.query_row("select fence_acquire('free', 30000, begun())", (), |_| Ok(()));
+    let error = answer.expect_err("it was interrupted");
+    assert_eq!(
+        error.sqlite_error_code(),
+        Some(rusqlite::ErrorCode::OperationInterrupted)
+    );
+    assert_eq!(line.store("rollback"), "");
+    // What could not be taken back is the line's dead, which hold nobody up.
+    let free = holder.ask(&format!(
+        "select fence_release('k', '{held}'), fence_acquire('k', 1000) is null"
+    ));
+    assert_eq!(free, "1|0");
 }
 
 #[test]

@@ -20,7 +20,7 @@
 //!
 //! Every call goes through [`Engine::call`], which has the rules that all calls share in one place.
 
-mod busy;
+pub(crate) mod busy;
 mod connection;
 mod end;
 mod epoch;
