@@ -18,7 +18,7 @@
 //!
 //! - A number of 20 to 40 digits is a fence. The fences of the document and those of the run are paired in the order in
 //!   which they first appear, and compare equal as pairs, a padded one with a padded one. Where the document types the
-//!   fence that it was given, the run types the one that it was given.
+//!   fence that it was given, the run types the one that it was given. So it is with permits.
 //! - The folder is called `/home/me/app`.
 //! - A shell that reads from a pipe says `near line 7` in its errors; one that talks to a person does not, and so does
 //!   not the document.
@@ -289,23 +289,31 @@ fn as_to_a_person(line: &str) -> String {
     line.to_string()
 }
 
-/// The text with each fence replaced.
+/// The text with each fence and each permit replaced.
 fn replace_fences(text: &str, mut replace: impl FnMut(&str) -> String) -> String {
-    let is_digit = |c: char| c.is_ascii_digit();
     let mut replaced = String::new();
     let mut rest = text;
-    while let Some(start) = rest.find(is_digit) {
+    while let Some(start) = rest.find(|c: char| c.is_ascii_digit() || c == 'p') {
         let (before, from) = rest.split_at(start);
-        let (digits, after) = from.split_at(from.find(|c| !is_digit(c)).unwrap_or(from.len()));
+        let digits = from.len() - from.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let length = permit_length(from).unwrap_or(digits.max(1));
+        let (word, after) = from.split_at(length);
         replaced.push_str(before);
-        if (20..=40).contains(&digits.len()) {
-            replaced.push_str(&replace(digits));
+        if (20..=40).contains(&length) {
+            replaced.push_str(&replace(word));
         } else {
-            replaced.push_str(digits);
+            replaced.push_str(word);
         }
         rest = after;
     }
     replaced + rest
+}
+
+/// How long the permit's id is that the text begins with.
+fn permit_length(text: &str) -> Option<usize> {
+    let length = "permit-".len() + 32;
+    let id = text.get(..length)?.strip_prefix("permit-")?;
+    id.bytes().all(|byte| byte.is_ascii_hexdigit()).then_some(length)
 }
 
 /// What a fence is called in comparisons: by its place among those that appeared, and padded or not.
