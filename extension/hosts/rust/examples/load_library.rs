@@ -1,0 +1,63 @@
+//! Loads the library into a connection of one's own, for a program that speaks SQL and wants no crate for its locks.
+//!
+//! ```sh
+//! cargo add rusqlite --features bundled,load_extension
+//! cargo run -- path/to/fence.so
+//! ```
+//!
+//! Each connection that is to have the functions loads them: here a function opens one that has them, for a pool to call.
+
+use std::error::Error;
+use std::path::Path;
+
+use rusqlite::Connection;
+
+/// A connection with the functions.
+fn open(database: &Path, library: &Path) -> rusqlite::Result<Connection> {
+    let db = Connection::open(database)?;
+    // SAFETY: the library is the one that this program means to load, and no other extension may be loaded afterwards.
+    unsafe {
+        db.load_extension_enable()?;
+        db.load_extension(library, None::<&str>)?;
+    }
+    db.load_extension_disable()?;
+    Ok(db)
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let library = std::env::args().nth(1).ok_or("give the path of the library")?;
+    let folder = tempfile::tempdir()?;
+    let db = open(&folder.path().join("app.db"), Path::new(&library))?;
+    db.execute_batch(
+        "create table chats (id integer primary key, summary text, summary_fence text not null default '');
+         insert into chats (id) values (42)",
+    )?;
+
+    let fence: Option<String> = db.query_row("select fence_acquire('chat:42', 30000)", (), |row| row.get(0))?;
+    let fence = fence.ok_or("somebody else holds it")?;
+    let save = "update chats set summary = ?1, summary_fence = fence_pad(?2)
+                 where id = 42 and fence_ok(summary_fence, ?2)";
+    println!("saved with the fence: {}", db.execute(save, ("a summary", &fence))?);
+    println!("saved with an older one: {}", db.execute(save, ("another", "7"))?);
+    let released: i64 = db.query_row("select fence_release('chat:42', ?1)", [&fence], |row| row.get(0))?;
+    println!("released: {released}");
+
+    // Eight threads with a connection each, all on one store.
+    let fences: Vec<String> = std::thread::scope(|scope| {
+        let open = || open(&folder.path().join("app.db"), Path::new(&library));
+        let hold = move || -> rusqlite::Result<String> {
+            let db = open()?;
+            let fence: String = db.query_row("select fence_acquire('turn', 30000, 30000)", (), |row| row.get(0))?;
+            db.query_row("select fence_release('turn', ?1)", [&fence], |row| row.get::<_, i64>(0))?;
+            Ok(fence)
+        };
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(hold)).collect();
+        let fences = threads
+            .into_iter()
+            .map(|thread| thread.join().map_err(|_| rusqlite::Error::InvalidQuery)?);
+        fences.collect::<rusqlite::Result<_>>()
+    })?;
+    let different: std::collections::BTreeSet<_> = fences.iter().collect();
+    println!("fences in eight threads: {}", different.len());
+    Ok(())
+}
