@@ -114,6 +114,17 @@ impl Process {
         self.child.wait().expect("a child of ours");
     }
 
+    /// Waits for its end, which something else brings about.
+    #[track_caller]
+    pub fn wait(&mut self) -> std::process::ExitStatus {
+        let mut status = None;
+        crate::wait_until("the process ends", || {
+            status = self.child.try_wait().expect("a child of ours");
+            status.is_some()
+        });
+        status.expect("it has ended")
+    }
+
     /// Ends its input, waits for its end, and gives the lines that it printed and nobody took.
     ///
     /// # Panics

@@ -20,6 +20,11 @@ pub struct Worker {
 }
 
 impl Plan {
+    /// This command, which ends as a worker.
+    pub fn of(command: std::process::Command) -> Self {
+        Self { command }
+    }
+
     /// With this variable in its environment.
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);

@@ -8,7 +8,7 @@ use rusqlite::params;
 
 use super::Session;
 use super::line::STALL_MS;
-use super::term::{Standing, Term};
+use super::term::{self, Standing, Term};
 use crate::fence::Fence;
 use crate::key::Key;
 
@@ -76,7 +76,7 @@ pub(super) fn permits(session: &Session<'_>, key: Key<'_>, now: i64) -> rusqlite
     let processes: Vec<i64> = session
         .db
         .prepare_cached("select distinct process from leases where key = ?1 and permit > x'' and process <> 0")?
-        .query_map(params![key.as_str()], |row| row.get(0))?
+        .query_map(params![key.as_str()], |row| term::number(row, 0))?
         .collect::<rusqlite::Result<_>>()?;
     for process in processes {
         if !session.is_alive(process) {
