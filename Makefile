@@ -1,4 +1,4 @@
-# What one types here. `make` builds the library; `make help` lists the rest.
+# What one types here. `make` builds the library and the program; `make help` lists the rest.
 #
 # The extension is a workspace of its own, so cargo is called for it by name; everything else is cargo at the root.
 
@@ -6,15 +6,24 @@ library_suffix := $(if $(filter Darwin,$(shell uname -s)),dylib,so)
 extension      := --manifest-path extension/Cargo.toml --target-dir extension/target
 built          := extension/target/release/libfence.$(library_suffix)
 library        := dist/fence.$(library_suffix)
+program        := dist/fence-cli
 
-.DEFAULT_GOAL := library
-.PHONY: library packages demo test lint clean help
+.DEFAULT_GOAL := all
+.PHONY: all library program packages demo test lint clean help
+
+all: library program ## both of these: what `make` alone does
 
 library: ## build the release library: dist/fence.so (dist/fence.dylib on macOS)
 	@cargo build --release $(extension)
 	@mkdir -p dist
 	@# Moved into place, never written over: a program may have the old one loaded.
 	@cmp -s $(built) $(library) || { cp $(built) $(library).new && mv $(library).new $(library); }
+
+program: ## build the program: dist/fence-cli, its manual and completions; install it as `fence`
+	@cargo build --release --package fence-cli
+	@mkdir -p dist
+	@cmp -s target/release/fence $(program) || { cp target/release/fence $(program).new && mv $(program).new $(program); }
+	@$(program) generate dist
 
 packages: library ## build the packages for Python, Node, Go and Rust: dist/
 	@extension/hosts/package

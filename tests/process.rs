@@ -152,8 +152,9 @@ impl Process {
         Pid::from_child(&self.child)
     }
 
+    /// Sends it a signal.
     #[track_caller]
-    fn signal(&self, signal: Signal) {
+    pub fn signal(&self, signal: Signal) {
         kill_process(self.pid(), signal).expect("a child of ours");
     }
 }
