@@ -15,7 +15,8 @@ use crate::store::{AcquireOptions, Store};
 pub struct Semaphore {
     store: Store,
     key: String,
-    limit: Limit,
+    /// As it was given: whether it is one is seen to when a permit is asked for, as with a key.
+    limit: i64,
     options: AcquireOptions,
 }
 
@@ -27,28 +28,24 @@ pub struct HeldPermit {
 }
 
 impl Store {
-    /// A semaphore of this key, with `limit` permits and the defaults of [`Store::lock`].
-    ///
-    /// # Errors
-    ///
-    /// [`Error::OutOfRange`] for a limit outside of 1 to 1,000,000.
+    /// A semaphore of this key, with `limit` permits and the defaults of [`Store::lock`]. Its holds and acquires answer
+    /// [`Error::OutOfRange`] if the limit is not one of 1 to 1,000,000.
     ///
     /// ```
     /// use fence_core::{Error, Store};
     ///
     /// let store = Store::in_memory()?;
-    /// let gpu = store.semaphore("gpu", 3)?;
-    /// let answer: Result<_, Error> = gpu.hold(|permit| Ok(permit.is_lost()));
+    /// let answer: Result<_, Error> = store.semaphore("gpu", 3).hold(|permit| Ok(permit.is_lost()));
     /// assert!(!answer?);
     /// # Ok::<(), Error>(())
     /// ```
-    pub fn semaphore(&self, key: &str, limit: i64) -> Result<Semaphore> {
-        Ok(Semaphore {
+    pub fn semaphore(&self, key: &str, limit: i64) -> Semaphore {
+        Semaphore {
             store: self.clone(),
             key: key.to_owned(),
-            limit: Limit::new(limit)?,
+            limit,
             options: patient(),
-        })
+        }
     }
 }
 
@@ -108,7 +105,7 @@ impl Semaphore {
     /// As [`Store::acquire_permit`].
     pub fn acquire(&self) -> Result<Option<PermitId>> {
         self.store
-            .acquire_permit(&self.key, self.limit, &self.options, &|| false)
+            .acquire_permit(&self.key, Limit::new(self.limit)?, &self.options, &|| false)
     }
 
     /// Takes a permit, runs the work, renews it meanwhile, and gives it back at the end, also of a panic.
@@ -150,7 +147,8 @@ impl Semaphore {
         options: &AcquireOptions,
         work: impl FnOnce(&HeldPermit) -> std::result::Result<T, E>,
     ) -> std::result::Result<Option<T>, E> {
-        let Some(held) = self.store.keep_permit(&self.key, self.limit, options, &|| false)? else {
+        let limit = Limit::new(self.limit)?;
+        let Some(held) = self.store.keep_permit(&self.key, limit, options, &|| false)? else {
             return Ok(None);
         };
         let done = work(&held)?; // On an error or a panic the drop gives it back.

@@ -328,7 +328,7 @@ fn the_defaults_of_a_lock_are_thirty_seconds_of_ttl_and_of_wait_no_delay_and_unb
 fn sem_01_a_semaphore_is_held_by_so_many_and_let_go_at_the_end_on_an_error_and_on_a_panic() {
     let folder = folder();
     let (store, mut other) = both(&folder);
-    let gpu = store.semaphore("gpu", 2).expect("a limit").wait(Wait::MIN);
+    let gpu = store.semaphore("gpu", 2).wait(Wait::MIN);
     let live = |other: &mut Session| other.ask("select count(*) from fence_leases where kind = 'permit'");
     let answer = gpu.hold(|one| {
         gpu.hold(|two| {
@@ -353,14 +353,21 @@ fn sem_01_a_semaphore_is_held_by_so_many_and_let_go_at_the_end_on_an_error_and_o
     }));
     assert!(panicked.is_err());
     assert_eq!(live(&mut other), "0");
-    assert!(store.semaphore("gpu", 0).is_err(), "no permit at all is no semaphore");
+    for limit in [0, -1, 1_000_001] {
+        let nothing = store.semaphore("gpu", limit);
+        assert!(matches!(nothing.acquire(), Err(Error::OutOfRange { .. })));
+        assert!(matches!(
+            nothing.hold(|_| Ok::<_, Error>(())),
+            Err(Error::OutOfRange { .. })
+        ));
+    }
 }
 
 #[test]
 fn a_held_permit_is_renewed_and_a_lost_one_says_so() {
     let folder = folder();
     let (store, mut other) = both(&folder);
-    let gpu = store.semaphore("gpu", 1).expect("a limit").ttl(milliseconds(600));
+    let gpu = store.semaphore("gpu", 1).ttl(milliseconds(600));
     let mut lost = None;
     let answer = gpu.hold(|permit| {
         let (mut renewals, mut before) = (0, i64::MAX);
