@@ -196,6 +196,9 @@ impl Reader {
             self.shell = Some(Shell::plain().on(database).within(&self.folder).start());
             return Ok(String::new());
         }
+        if command.starts_with("make") {
+            extension::make();
+        }
         let mut bash = host::command("bash");
         bash.arg("-c").arg(format!(
             "make() {{ command make --no-print-directory -C \"$0\" \"$@\"; }}\n{command}"

@@ -30,6 +30,27 @@ pub fn faulty_library() -> &'static Path {
     LIBRARY.get_or_init(|| build("fault", &["--features", "fault"]).join("debug").join(file_name()))
 }
 
+/// Runs `make` for as long as it takes, so that one who follows a document finds everything built: how long compilers
+/// take is no fault of what is documented.
+///
+/// # Panics
+///
+/// When it fails, with what it said.
+pub fn make() {
+    static MADE: OnceLock<()> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let mut make = Command::new("make");
+        make.arg("-C").arg(crate::root());
+        forget_the_outer_build(&mut make);
+        let made = make.output().unwrap_or_else(|e| panic!("cannot run {make:?}: {e}"));
+        assert!(
+            made.status.success(),
+            "make fails:\n{}",
+            String::from_utf8_lossy(&made.stderr)
+        );
+    });
+}
+
 fn file_name() -> String {
     format!("{DLL_PREFIX}fence{DLL_SUFFIX}")
 }

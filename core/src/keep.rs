@@ -10,6 +10,7 @@
 //! [`Semaphore`]: crate::Semaphore
 //! [`Store::keep`]: crate::Store::keep
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -240,7 +241,8 @@ impl Shared {
             std::mem::take(&mut state.on_lost)
         };
         for call in calls {
-            call();
+            // One that panics keeps no other from being told; its message was printed.
+            let _ = catch_unwind(AssertUnwindSafe(call));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `hold` in Rust, against other processes on the same store.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc;
 
 use fence_core::{AcquireOptions, Delay, Error, Fence, HoldKind, Store, Ttl, Wait};
@@ -134,7 +134,7 @@ fn a_hold_is_released_at_its_end_on_an_error_and_on_a_panic() {
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         lock.hold(7, |_| -> Result<(), Error> {
             held(&mut other);
-            std::panic::resume_unwind(Box::new("the work panics"));
+            resume_unwind(Box::new("the work panics"));
         })
     }));
     let payload = panicked.expect_err("it goes on to the caller");
@@ -192,6 +192,7 @@ fn a_lost_lease_is_told_to_the_work_and_to_the_caller_and_is_never_taken_anew() 
         let (tell, told) = mpsc::channel();
         let again = tell.clone();
         lease.on_lost(move || tell.send("first").unwrap_or_default());
+        lease.on_lost(|| resume_unwind(Box::new("one that panics")));
         lease.on_lost(move || again.send("second").unwrap_or_default());
         assert!(!lease.is_lost());
         // As if its time had run out: somebody who knows its fence ends it, and another one takes the key.
@@ -349,7 +350,7 @@ fn sem_01_a_semaphore_is_held_by_so_many_and_let_go_at_the_end_on_an_error_and_o
     assert!(matches!(answer, Err(AppError::Model("an error"))), "{answer:?}");
     assert_eq!(live(&mut other), "0");
     let panicked = catch_unwind(AssertUnwindSafe(|| {
-        gpu.hold(|_| -> Result<(), Error> { std::panic::resume_unwind(Box::new("the work panics")) })
+        gpu.hold(|_| -> Result<(), Error> { resume_unwind(Box::new("the work panics")) })
     }));
     assert!(panicked.is_err());
     assert_eq!(live(&mut other), "0");
