@@ -20,7 +20,7 @@ library: ## build the release library: dist/fence.so (dist/fence.dylib on macOS)
 	@cmp -s $(built) $(library) || { cp $(built) $(library).new && mv $(library).new $(library); }
 
 program: ## build the program: dist/fence-cli, its manual and completions; install it as `fence`
-	@cargo build --release --package fence-cli
+	@cargo build --release --package fence-cli --target-dir target
 	@mkdir -p dist
 	@cmp -s target/release/fence $(program) || { cp target/release/fence $(program).new && mv $(program).new $(program); }
 	@$(program) generate dist

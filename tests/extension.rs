@@ -59,18 +59,24 @@ fn file_name() -> String {
 fn build(folder: &str, arguments: &[&str]) -> PathBuf {
     let extension = crate::root().join("extension");
     let target = extension.join("target").join(folder);
+    cargo_build(&extension.join("Cargo.toml"), &target, arguments);
+    target
+}
+
+/// Builds what this manifest is of with these arguments, by a cargo call of its own.
+pub(crate) fn cargo_build(manifest: &Path, target: &Path, arguments: &[&str]) {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.arg("build").args(arguments);
-    cargo.arg("--manifest-path").arg(extension.join("Cargo.toml"));
-    cargo.arg("--target-dir").arg(&target);
+    cargo.arg("--manifest-path").arg(manifest);
+    cargo.arg("--target-dir").arg(target);
     forget_the_outer_build(&mut cargo);
     let built = cargo.output().unwrap_or_else(|e| panic!("cannot run {cargo:?}: {e}"));
     assert!(
         built.status.success(),
-        "the extension does not build:\n{}",
+        "{} does not build:\n{}",
+        manifest.display(),
         String::from_utf8_lossy(&built.stderr)
     );
-    target
 }
 
 /// Takes from the command's environment what cargo and make set for the build that this test belongs to, and what would

@@ -27,6 +27,7 @@
 //! | module | idea |
 //! |---|---|
 //! | [`extension`] | builds the release library once and says where it is |
+//! | [`program`] | builds the program `fence` once and says where it is |
 //! | [`host`] | finds a host, runs it to its end with a deadline, gives its [`Answer`] |
 //! | [`process`] | a host that lives on: lines in, lines out, stop, continue, kill |
 //! | [`shell`], [`python`] | the two hosts |
@@ -53,6 +54,7 @@ pub mod line;
 pub mod node;
 pub mod package;
 pub mod process;
+pub mod program;
 pub mod python;
 pub mod shell;
 pub mod surface;
@@ -64,6 +66,7 @@ pub use extension::{faulty_library, library};
 pub use host::Answer;
 pub use line::Line;
 pub use process::Process;
+pub use program::program;
 pub use python::Python;
 pub use shell::{Session, Shell};
 pub use wait::{DEADLINE, wait_until};

@@ -17,6 +17,7 @@ use std::ptr;
 
 use once_cell::sync::OnceCell;
 use rusqlite::ffi;
+use sqlite_loadable::{ErrorKind, FunctionFlags};
 use sqlite3ext_sys::sqlite3_api_routines;
 
 use crate::answer::SqlError;
@@ -62,6 +63,34 @@ pub(crate) fn is_interrupted(db: *mut ffi::sqlite3) -> bool {
     // SAFETY: `db` is open; the text is a C string; of a space SQLite makes no statement, so there is none to finalize.
     let code = unsafe { ffi::sqlite3_prepare_v2(db, c" ".as_ptr(), -1, &raw mut nothing, ptr::null_mut()) };
     code == ffi::SQLITE_INTERRUPT
+}
+
+/// Registers a pure function with sqlite-loadable.
+pub(crate) fn define_pure<F>(
+    db: *mut ffi::sqlite3,
+    name: &str,
+    arguments: c_int,
+    flags: c_int,
+    run: F,
+) -> Result<(), c_int>
+where
+    F: Fn(*mut ffi::sqlite3_context, &[*mut ffi::sqlite3_value]) + 'static,
+{
+    sqlite_loadable::define_scalar_function(
+        db,
+        name,
+        arguments,
+        // Never an error of sqlite-loadable's, for it knows no result codes.
+        move |context, values| {
+            run(context, values);
+            Ok(())
+        },
+        FunctionFlags::from_bits_truncate(flags),
+    )
+    .map_err(|error| match error.kind() {
+        ErrorKind::DefineScalarFunction(code) => *code,
+        _ => ffi::SQLITE_ERROR,
+    })
 }
 
 /// Looks at the host and hands its functions to rusqlite and sqlite-loadable, at the first time; from then on makes

@@ -10,8 +10,12 @@
 //! closes, for other connections may have its functions. (`sqlite3_auto_extension` takes that answer for a failure; load
 //! into each connection instead.) Loading twice into one connection changes nothing.
 //!
+//! A program that has a SQLite of its own can have all of it without loading anything: built with the feature `embedded`
+//! this is a Rust library with one function, `register`. See `embedded`.
+//!
 //! The way of a call, and where each thing has its place:
 //!
+//! - `entry`: the entry points.
 //! - `host`: what the host's SQLite is and offers. It is looked at before anything else runs.
 //! - `functions`: the table of all SQL functions and tables.
 //! - `register`: how a row of that table becomes a function of a connection, and the barrier that no panic passes.
@@ -25,89 +29,21 @@
 
 mod answer;
 mod connection;
+#[cfg(feature = "embedded")]
+mod embedded;
+#[cfg(not(feature = "embedded"))]
+mod entry;
 #[cfg(feature = "fault")]
 mod fault;
 mod functions;
+#[cfg_attr(feature = "embedded", path = "linked.rs")]
 mod host;
 mod pure;
 mod register;
 mod store;
 mod value;
 
-use std::ffi::{c_char, c_int};
-
-use rusqlite::ffi;
-
-use register::Scope;
-
-/// Registers everything in this connection.
-///
-/// # Safety
-///
-/// To be called by SQLite, which passes the connection that is loading and its own functions.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sqlite3_fence_init(
-    db: *mut ffi::sqlite3,
-    message: *mut *mut c_char,
-    api: *mut ffi::sqlite3_api_routines,
-) -> c_int {
-    // SAFETY: these are SQLite's own arguments.
-    unsafe { load(db, message, api, Scope::Everything) }
-}
-
-/// The same as [`sqlite3_fence_init`], under the name that SQLite tries first.
-///
-/// # Safety
-///
-/// To be called by SQLite, which passes the connection that is loading and its own functions.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sqlite3_extension_init(
-    db: *mut ffi::sqlite3,
-    message: *mut *mut c_char,
-    api: *mut ffi::sqlite3_api_routines,
-) -> c_int {
-    // SAFETY: these are SQLite's own arguments.
-    unsafe { load(db, message, api, Scope::Everything) }
-}
-
-/// Registers the pure functions alone in this connection.
-///
-/// # Safety
-///
-/// To be called by SQLite, which passes the connection that is loading and its own functions.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sqlite3_fencepure_init(
-    db: *mut ffi::sqlite3,
-    message: *mut *mut c_char,
-    api: *mut ffi::sqlite3_api_routines,
-) -> c_int {
-    // SAFETY: these are SQLite's own arguments.
-    unsafe { load(db, message, api, Scope::Pure) }
-}
-
-/// What the entry points share.
-///
-/// # Safety
-///
-/// As for [`sqlite3_fence_init`].
-unsafe fn load(
-    db: *mut ffi::sqlite3,
-    message: *mut *mut c_char,
-    api: *mut ffi::sqlite3_api_routines,
-    scope: Scope,
-) -> c_int {
-    let outcome = register::barrier("the entry point", || {
-        // SAFETY: `api` is what SQLite passed.
-        unsafe { host::meet(api) }?;
-        // SAFETY: `db` is the connection that is loading, and the host's functions are known by now.
-        unsafe { register::register(db, scope) }
-    });
-    match outcome {
-        Ok(()) => ffi::SQLITE_OK_LOAD_PERMANENTLY,
-        Err(error) => {
-            // SAFETY: `api` and `message` are what SQLite passed.
-            unsafe { host::set_load_message(api, message, &error.message) };
-            error.code
-        }
-    }
-}
+#[cfg(feature = "embedded")]
+pub use embedded::register;
+#[cfg(not(feature = "embedded"))]
+pub use entry::{sqlite3_extension_init, sqlite3_fence_init, sqlite3_fencepure_init};

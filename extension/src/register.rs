@@ -13,11 +13,11 @@ use std::slice;
 use std::sync::Arc;
 
 use rusqlite::{Connection, ffi};
-use sqlite_loadable::{ErrorKind, FunctionFlags};
 
 use crate::answer::{self, Answer, SqlError};
 use crate::connection::HostConnection;
 use crate::functions::{FUNCTIONS, Function, Runs, Stateful, TABLES};
+use crate::host;
 use crate::pure::version::VERSION;
 use crate::value::Args;
 
@@ -25,6 +25,8 @@ use crate::value::Args;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
     Everything,
+    /// For one of the entry points.
+    #[cfg_attr(feature = "embedded", allow(dead_code))]
     Pure,
 }
 
@@ -119,7 +121,7 @@ fn refused(db: *mut ffi::sqlite3, name: &str, code: c_int) -> SqlError {
     )
 }
 
-/// Registers a pure function with sqlite-loadable.
+/// Registers a pure function.
 pub(crate) fn pure<F>(signature: &Signature, run: F) -> Result<(), c_int>
 where
     F: Fn(*mut ffi::sqlite3_context, &[*mut ffi::sqlite3_value]) + 'static,
@@ -135,21 +137,7 @@ where
         function,
         arguments,
     } = *signature;
-    sqlite_loadable::define_scalar_function(
-        db,
-        function.name,
-        arguments,
-        // Never an error of sqlite-loadable's, for it knows no result codes.
-        move |context, values| {
-            run(context, values);
-            Ok(())
-        },
-        FunctionFlags::from_bits_truncate(function.flags),
-    )
-    .map_err(|error| match error.kind() {
-        ErrorKind::DefineScalarFunction(code) => *code,
-        _ => ffi::SQLITE_ERROR,
-    })
+    host::define_pure(db, function.name, arguments, function.flags, run)
 }
 
 /// What SQLite keeps for a stateful function: everything that a call of it needs.
@@ -198,13 +186,26 @@ unsafe extern "C" fn call_stateful(
 ) {
     // SAFETY: this function is only registered with a `Registered`, which lives until `drop_stateful`.
     let registered = unsafe { &*ffi::sqlite3_user_data(context).cast::<Registered>() };
-    let values = match usize::try_from(count) {
-        // SAFETY: SQLite passes as many values as it says.
-        Ok(count @ 1..) => unsafe { slice::from_raw_parts(values, count) },
-        _ => &[],
-    };
+    // SAFETY: SQLite passes as many values as it says.
+    let values = unsafe { values_of(count, values) };
     let run = || (registered.runs)(&registered.connection, &Args::new(registered.name, values));
     answer(context, run, registered.name);
+}
+
+/// The values of a call.
+///
+/// # Safety
+///
+/// SQLite passes them to the call, and as many as it says.
+pub(crate) unsafe fn values_of<'a>(
+    count: c_int,
+    values: *mut *mut ffi::sqlite3_value,
+) -> &'a [*mut ffi::sqlite3_value] {
+    match usize::try_from(count) {
+        // SAFETY: the caller's promise.
+        Ok(count @ 1..) => unsafe { slice::from_raw_parts(values, count) },
+        _ => &[],
+    }
 }
 
 unsafe extern "C" fn drop_stateful(registered: *mut c_void) {

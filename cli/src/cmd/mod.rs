@@ -6,6 +6,7 @@ mod generate;
 mod hold;
 mod list;
 mod release;
+mod sql;
 mod version;
 
 use clap::Subcommand;
@@ -19,6 +20,7 @@ pub enum Command {
     List(list::List),
     Release(release::Release),
     Advance(advance::Advance),
+    Sql(sql::Sql),
     Version(version::Version),
     #[command(hide = true)]
     Generate(generate::Generate),
@@ -31,6 +33,7 @@ pub fn run(command: Command) -> Exit {
         Command::List(list) => (list.run(), Exit::TROUBLE),
         Command::Release(release) => (release.run(), Exit::TROUBLE),
         Command::Advance(advance) => (advance.run(), Exit::TROUBLE),
+        Command::Sql(sql) => (sql.run(), Exit::TROUBLE),
         Command::Version(version) => (version.run(), Exit::TROUBLE),
         Command::Generate(generate) => (generate.run(), Exit::TROUBLE),
     };
