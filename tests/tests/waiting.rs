@@ -309,12 +309,12 @@ fn nothing_was_granted(folder: &tempfile::TempDir, holder: &mut Session, held: &
     assert_eq!(free, "1|0");
 }
 
-/// Every acquire, waiting for `k`. `begun()` tells that it is about to wait.
+/// Every acquire, waiting for `k`: for a minute, after which a test would fail. `begun()` tells that it is about to wait.
 const WAITS: [&str; 4] = [
-    "fence_acquire('k', 30000, 3600000 + begun())",
-    "fence_acquire_all('[\"j\", \"k\"]', 30000, 3600000 + begun())",
-    "fence from fence_acquire('k', 30000, 3600000 + begun())",
-    "semaphore_acquire('k', 1, 30000, 3600000 + begun())",
+    "fence_acquire('k', 30000, 60000 + begun())",
+    "fence_acquire_all('[\"j\", \"k\"]', 30000, 60000 + begun())",
+    "fence from fence_acquire('k', 30000, 60000 + begun())",
+    "semaphore_acquire('k', 1, 30000, 60000 + begun())",
 ];
 
 #[test]
