@@ -1,16 +1,17 @@
 //! A document whose examples are run: each prints what stands in the document, or the test fails.
 //!
 //! The blocks of a document are run from top to bottom in one new folder, as a reader would who follows it. The folder
-//! has the built library at `dist/` and the repository's `sql/`.
+//! has the built library at `dist/` and the repository's `sql/`, and the built program is installed as `fence`.
 //!
 //! | block | what is run | what is compared |
 //! |---|---|---|
-//! | `console` | `$ command` in a bash; `sqlite> statement`, with `   ...> ` on its further lines, in the open shell | the lines below it |
+//! | `console` | `$ command` in a bash; `sqlite> statement`, or `fence> `, with `   ...> ` on its further lines, in the open shell | the lines below it |
 //! | `sh` | each line, as if behind `$ ` | it must succeed; what it prints is not shown |
+//! | `sh FILE` | nothing: it becomes a script of that name in the folder | |
 //! | `sql` | the whole block in the open shell | its lines `--> row`; a block without prints nothing |
 //!
-//! `$ sqlite3 FILE` opens a shell, without the extension as a reader's is; it stays open until the next `$`. An `sql`
-//! block without an open shell gets one of its own, in memory and with the extension. `make` runs at the repository's
+//! `$ sqlite3 FILE` opens a shell, without the extension as a reader's is, and `$ fence sql FILE` one with it; it stays
+//! open until the next `$`. An `sql` block without an open shell gets one of its own, in memory and with the extension. `make` runs at the repository's
 //! root; of a command only the standard output is compared. `mermaid` and `text` blocks show something and run
 //! nothing. Any other block is an error, unless the line above it is `<!-- not run: reason -->`.
 //!
@@ -30,6 +31,12 @@ use crate::{Session, Shell, extension, host};
 
 /// The languages that are shown and not run.
 const SHOWN: [&str; 2] = ["mermaid", "text"];
+/// What stands before what is typed.
+const PROMPTS: [&str; 3] = ["$ ", "sqlite> ", "fence> "];
+/// What stands before a statement's further lines; the program's prompt is one shorter.
+const CONTINUED: [&str; 2] = ["   ...> ", "  ...> "];
+/// The folder of installed programs, in the reader's.
+const INSTALLED: &str = ".installed";
 
 /// A fenced block of a document.
 #[derive(Debug)]
@@ -66,6 +73,7 @@ pub fn run(text: &str) -> Report {
                 "console" => reader.console(&block),
                 "sh" => reader.sh(&block),
                 "sql" => reader.sql(&block),
+                script if script.starts_with("sh ") => reader.script(&block),
                 other => vec![format!("line {}: no rule runs a block of '{other}'", block.line)],
             };
             report.wrong.extend(wrong);
@@ -120,7 +128,12 @@ impl Reader {
         std::fs::create_dir(&dist).expect("a new folder");
         let suffix = library.extension().expect("a library's name");
         std::fs::copy(library, dist.join("fence").with_extension(suffix)).expect("the built library");
-        std::os::unix::fs::symlink(crate::root().join("sql"), folder.path().join("sql")).expect("a new name");
+        let link = |to: &Path, name: &str| {
+            std::os::unix::fs::symlink(to, folder.path().join(name)).expect("a new name");
+        };
+        link(&crate::root().join("sql"), "sql");
+        std::fs::create_dir(folder.path().join(INSTALLED)).expect("a new folder");
+        link(crate::program(), &format!("{INSTALLED}/fence"));
         Self {
             folder,
             shell: None,
@@ -133,17 +146,18 @@ impl Reader {
         let mut wrong = Vec::new();
         let mut lines = (block.line..).zip(block.lines.iter().copied()).peekable();
         while let Some((number, line)) = lines.next() {
-            let Some(typed) = ["$ ", "sqlite> "].iter().find_map(|prompt| line.strip_prefix(prompt)) else {
+            let Some(typed) = PROMPTS.iter().find_map(|prompt| line.strip_prefix(prompt)) else {
                 wrong.push(format!("line {number}: nothing was typed that could print '{line}'"));
                 continue;
             };
             let mut typed = typed.to_string();
-            while let Some((_, more)) = lines.next_if(|(_, line)| line.starts_with("   ...> ")) {
-                typed.extend(["\n", &more["   ...> ".len()..]]);
+            let continued = |line: &'_ str| CONTINUED.iter().find(|prompt| line.starts_with(**prompt)).copied();
+            while let Some((_, more)) = lines.next_if(|(_, line)| continued(line).is_some()) {
+                typed.extend(["\n", &more[continued(more).map_or(0, str::len)..]]);
             }
             let mut documented = Vec::new();
             while let Some((_, line)) =
-                lines.next_if(|(_, line)| !line.starts_with("$ ") && !line.starts_with("sqlite> "))
+                lines.next_if(|(_, line)| !PROMPTS.iter().any(|prompt| line.starts_with(prompt)))
             {
                 documented.push(line);
             }
@@ -165,6 +179,13 @@ impl Reader {
         lines
             .filter_map(|(number, line)| self.command(line).err().map(|e| format!("line {number}: {e}")))
             .collect()
+    }
+
+    fn script(&mut self, block: &Block) -> Vec<String> {
+        let path = self.folder.path().join(block.language.trim_start_matches("sh "));
+        std::fs::write(&path, block.lines.join("\n") + "\n").expect("a new file");
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a file of ours");
+        Vec::new()
     }
 
     fn sql(&mut self, block: &Block) -> Vec<String> {
@@ -196,6 +217,10 @@ impl Reader {
             self.shell = Some(Shell::plain().on(database).within(&self.folder).start());
             return Ok(String::new());
         }
+        if let Some(database) = command.strip_prefix("fence sql ").filter(|rest| !rest.contains(' ')) {
+            self.shell = Some(Session::of_program(database, &self.folder));
+            return Ok(String::new());
+        }
         if command.starts_with("make") {
             extension::make();
         }
@@ -205,7 +230,7 @@ impl Reader {
         ));
         bash.arg(crate::root()).current_dir(&self.folder);
         extension::forget_the_outer_build(&mut bash);
-        with_shell_first(&mut bash);
+        with_shell_first(&mut bash, &self.folder.path().join(INSTALLED));
         let answer = host::run(bash, "");
         if answer.status.success() {
             Ok(answer.out)
@@ -270,9 +295,12 @@ impl Reader {
     }
 }
 
-/// Puts the shell that the tests use in front of any other on the command's PATH.
-fn with_shell_first(command: &mut Command) {
-    let own = Shell::path().parent().map(Path::to_path_buf);
+/// Puts what is installed, and the shell that the tests use, in front of any other on the command's PATH.
+fn with_shell_first(command: &mut Command, installed: &Path) {
+    let own = [Some(installed), Shell::path().parent()]
+        .into_iter()
+        .flatten()
+        .map(Path::to_path_buf);
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::join_paths(own.into_iter().chain(std::env::split_paths(&path))).expect("a PATH");
     command.env("PATH", path);
@@ -288,6 +316,10 @@ fn as_to_a_person(line: &str) -> String {
         if let Some((_, message)) = line.strip_prefix(piped).and_then(|rest| rest.split_once(": ")) {
             return format!("{spoken}{message}");
         }
+    }
+    // The program, of a script.
+    if let Some((_, message)) = line.strip_prefix("fence: line ").and_then(|rest| rest.split_once(": ")) {
+        return format!("fence: {message}");
     }
     line.to_string()
 }

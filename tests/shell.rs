@@ -69,11 +69,7 @@ impl Shell {
         // One stream for rows and errors, so that an answer has all its lines in order.
         let mut joined = host::command("sh");
         joined.args(["-c", "exec \"$0\" \"$@\" 2>&1"]).arg(Self::path());
-        Session {
-            process: Process::start(self.arguments(joined)),
-            asked: 0,
-            answered: 0,
-        }
+        Session::of(self.arguments(joined), ".print {}")
     }
 
     /// Where the shell is.
@@ -101,11 +97,32 @@ impl Shell {
 #[derive(Debug)]
 pub struct Session {
     process: Process,
+    /// What lets it print the line in place of the braces.
+    print: &'static str,
     asked: u64,
     answered: u64,
 }
 
 impl Session {
+    /// `fence sql` on this database, in this folder: the shell of those who have no other.
+    #[track_caller]
+    pub fn of_program(database: impl AsRef<Path>, folder: impl AsRef<Path>) -> Self {
+        let mut joined = host::command("sh");
+        joined.args(["-c", "exec \"$0\" sql --keep-going \"$@\" 2>&1"]);
+        joined.arg(crate::program()).arg(database.as_ref()).current_dir(folder);
+        Self::of(joined, "select '{}';")
+    }
+
+    #[track_caller]
+    fn of(command: Command, print: &'static str) -> Self {
+        Self {
+            process: Process::start(command),
+            print,
+            asked: 0,
+            answered: 0,
+        }
+    }
+
     /// Runs one statement or dot-command and gives all that it printed, without the last line's end.
     #[track_caller]
     pub fn ask(&mut self, sql: &str) -> String {
@@ -123,8 +140,8 @@ impl Session {
             ";"
         };
         self.asked += 1;
-        self.process
-            .tell(&format!("{sql}{end}\n.print {}", end_of_answer(self.asked)));
+        let print = self.print.replace("{}", &end_of_answer(self.asked));
+        self.process.tell(&format!("{sql}{end}\n{print}"));
     }
 
     /// The answer to the earliest [`tell`](Self::tell) that has none yet.

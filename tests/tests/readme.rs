@@ -98,6 +98,28 @@ fn fences_of_a_document_are_paired_with_those_of_the_run() {
 }
 
 #[test]
+fn the_first_minute_can_be_lived_with_the_program_alone() {
+    let readme = std::fs::read_to_string(root().join("README.md")).expect("a document");
+    let (_, from) = readme.split_once("## The first minute").expect("the section");
+    let (minute, _) = from.split_once("\n## ").expect("a section after it");
+    let with_the_program = minute
+        .replace("$ sqlite3 app.db\n", "$ fence sql app.db\n")
+        .replace("sqlite> .load ./dist/fence\n", "")
+        .replace("sqlite> ", "fence> ")
+        .replace("Runtime error: fence: ", "fence: ");
+    assert!(!with_the_program.contains("```console\n$ sqlite3"));
+    let report = document::run(&with_the_program);
+    assert!(report.wrong.is_empty(), "{}", report.wrong.join("\n"));
+    assert!(report.run >= 5, "{report:?}");
+}
+
+#[test]
+fn a_script_of_a_document_can_be_run() {
+    let script = "```sh greet\n#!/bin/sh\necho \"hello $1\"\n```\n```console\n$ ./greet you\nhello you\n```";
+    assert_eq!(document::run(script).wrong, Vec::<String>::new());
+}
+
+#[test]
 fn a_block_is_left_out_only_with_a_reason() {
     let report = document::run("<!-- not run: it shows a secret -->\n```sh\nfalse\n```\n\n```mermaid\nx\n```");
     assert_eq!(
