@@ -34,6 +34,7 @@
 //! | [`line`] | who stands in line for a key, read from kv.db |
 //! | [`node`] | Node and Bun with their packages, ours among them |
 //! | [`go`] | Go with its SQLite driver and our module |
+//! | [`floor`] | the oldest SQLite that will do, as a shell |
 //! | [`package`] | builds the packages of extension/hosts |
 //! | [`venv`] | Python with its packages, ours among them |
 //! | [`document`] | runs the examples of a document and compares what they print |
@@ -48,6 +49,7 @@
 pub mod doctored;
 pub mod document;
 pub mod extension;
+pub mod floor;
 pub mod go;
 pub mod host;
 pub mod line;

@@ -1,10 +1,9 @@
-//! Rust: the crate as it is packaged, in a program of its own; and a program that loads the library into a connection of
-//! its own.
+//! Rust: the crate as it is packaged, in a program of its own. The program that loads the library into connections of its
+//! own is run by hosts_recipes.rs.
 
-use fence_tests::{extension, folder, host, library, package, root};
+use fence_tests::{extension, folder, host, package, root};
 
 const STORY: &str = "second: changes 1\nfirst: changes 0\nfirst: the lease was lost\nstayed: what second found";
-const LOADED: &str = "saved with the fence: 1\nsaved with an older one: 0\nreleased: 1\nfences in eight threads: 8";
 
 #[test]
 fn the_crate_is_added_to_an_empty_program_and_its_example_runs() {
@@ -32,22 +31,6 @@ fn the_crate_is_added_to_an_empty_program_and_its_example_runs() {
     cargo(app, &["add", "--quiet", "rustix@1", "--features", "process"]);
     cargo(app, &["add", "--quiet", "tempfile@3"]);
     assert_eq!(cargo(app, &["run", "--quiet"]), STORY);
-}
-
-#[test]
-fn a_rust_program_loads_the_library_into_its_own_connections() {
-    let library = library().to_str().expect("a path in UTF-8");
-    let arguments = [
-        "run",
-        "--quiet",
-        "-p",
-        "fence-examples",
-        "--example",
-        "load_library",
-        "--",
-        library,
-    ];
-    assert_eq!(cargo(root(), &arguments), LOADED);
 }
 
 #[test]

@@ -7,11 +7,13 @@
 //!
 //! Each connection that is to have the functions loads them: here a function opens one that has them, for a pool to call.
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::path::Path;
 
 use rusqlite::Connection;
 
+// [how]
 /// A connection with the functions.
 fn open(database: &Path, library: &Path) -> rusqlite::Result<Connection> {
     let db = Connection::open(database)?;
@@ -23,11 +25,16 @@ fn open(database: &Path, library: &Path) -> rusqlite::Result<Connection> {
     db.load_extension_disable()?;
     Ok(db)
 }
+// [end]
 
 fn main() -> Result<(), Box<dyn Error>> {
     let library = std::env::args().nth(1).ok_or("give the path of the library")?;
     let folder = tempfile::tempdir()?;
-    let db = open(&folder.path().join("app.db"), Path::new(&library))?;
+    let database = folder.path().join("app.db");
+    let open = || open(&database, Path::new(&library));
+    let db = open()?;
+    let sqlite: String = db.query_row("select sqlite_version()", (), |row| row.get(0))?;
+    println!("SQLite {sqlite}");
     db.execute_batch(
         "create table chats (id integer primary key, summary text, summary_fence text not null default '');
          insert into chats (id) values (42)",
@@ -37,27 +44,50 @@ fn main() -> Result<(), Box<dyn Error>> {
     let fence = fence.ok_or("somebody else holds it")?;
     let save = "update chats set summary = ?1, summary_fence = fence_pad(?2)
                  where id = 42 and fence_ok(summary_fence, ?2)";
-    println!("saved with the fence: {}", db.execute(save, ("a summary", &fence))?);
-    println!("saved with an older one: {}", db.execute(save, ("another", "7"))?);
+    assert_eq!(db.execute(save, ("a summary", &fence))?, 1);
+    assert_eq!(db.execute(save, ("too late", "7"))?, 0);
     let released: i64 = db.query_row("select fence_release('chat:42', ?1)", [&fence], |row| row.get(0))?;
-    println!("released: {released}");
+    assert_eq!(released, 1);
 
     // Eight threads with a connection each, all on one store.
-    let fences: Vec<String> = std::thread::scope(|scope| {
-        let open = || open(&folder.path().join("app.db"), Path::new(&library));
-        let hold = move || -> rusqlite::Result<String> {
-            let db = open()?;
-            let fence: String = db.query_row("select fence_acquire('turn', 30000, 30000)", (), |row| row.get(0))?;
-            db.query_row("select fence_release('turn', ?1)", [&fence], |row| row.get::<_, i64>(0))?;
-            Ok(fence)
-        };
+    let hold = || -> rusqlite::Result<String> {
+        let db = open()?;
+        let fence: String = db.query_row("select fence_acquire('turn', 30000, 60000)", (), |row| row.get(0))?;
+        db.query_row("select fence_release('turn', ?1)", [&fence], |row| row.get::<_, i64>(0))?;
+        Ok(fence)
+    };
+    let fences: BTreeSet<String> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(hold)).collect();
         let fences = threads
             .into_iter()
             .map(|thread| thread.join().map_err(|_| rusqlite::Error::InvalidQuery)?);
         fences.collect::<rusqlite::Result<_>>()
     })?;
-    let different: std::collections::BTreeSet<_> = fences.iter().collect();
-    println!("fences in eight threads: {}", different.len());
+    assert_eq!(fences.len(), 8);
+
+    let plain = Connection::open_in_memory()?;
+    plain.load_extension_disable()?;
+    // SAFETY: as above.
+    let unasked = unsafe { plain.load_extension(&library, None::<&str>) };
+    for (what, went) in [
+        ("after load_extension_disable", unasked),
+        (
+            "in a connection that did not load it",
+            plain.execute_batch("select fence_acquire('k')"),
+        ),
+        (
+            "a fence as an f64",
+            db.query_row("select fence_pad(?1)", [3.3132838977483490e31], |_| Ok(())),
+        ),
+    ] {
+        match went {
+            Err(error) => println!(
+                "wrong: {what}: {}",
+                error.to_string().lines().next().unwrap_or_default()
+            ),
+            Ok(()) => return Err(format!("{what} went well").into()),
+        }
+    }
+    println!("ok");
     Ok(())
 }

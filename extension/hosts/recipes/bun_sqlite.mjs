@@ -1,0 +1,52 @@
+// bun:sqlite.
+import { Database } from "bun:sqlite";
+
+const library = process.argv[2];
+
+// [how]
+function connect(file) {
+  const db = new Database(file);
+  db.loadExtension(library); // Or, with the npm package: load(db)
+  return db;
+}
+// [end]
+
+const one = (db, sql, ...parameters) => Object.values(db.prepare(sql).get(...parameters))[0];
+
+function wrong(what, act) {
+  try {
+    act();
+  } catch (error) {
+    console.log(`wrong: ${what}: ${error.name}: ${error.message}`);
+    return;
+  }
+  throw new Error(`${what} went well`);
+}
+
+function must(holds, otherwise) {
+  if (!holds) throw new Error(otherwise);
+}
+
+const db = connect("app.db");
+console.log("SQLite", one(db, "select sqlite_version()"));
+db.exec("create table chats (id integer primary key, summary text, summary_fence text not null default '')");
+db.exec("insert into chats (id) values (42)");
+const fence = one(db, "select fence_acquire('chat:42', 30000)");
+const save = db.prepare(
+  "update chats set summary = ?, summary_fence = fence_pad(?) where id = 42 and fence_ok(summary_fence, ?)",
+);
+must(save.run("a summary", fence, fence).changes === 1, "not saved");
+must(save.run("too late", "7", "7").changes === 0, "saved late");
+must(one(db, "select fence_release('chat:42', ?)", fence) === 1, "not released");
+
+const connections = Array.from({ length: 8 }, () => connect("app.db"));
+const fences = connections.map((db) => one(db, "select fence from fence_acquire('of ' || random())"));
+must(new Set(fences).size === 8, `${fences}`);
+for (const db of connections) db.close();
+
+wrong("in a connection that did not load it", () => one(new Database(":memory:"), "select fence_acquire('k')"));
+wrong("a fence as a number", () => one(db, "select fence_pad(?)", Number(33132838977483490749893836800001n)));
+// The one way that is wrong without an error.
+console.log(`wrong: a fence as a bigint, which Bun cuts to 64 bits without a word: ${one(db, "select fence_wire(?)", 33132838977483490749893836800001n)}`);
+db.close();
+console.log("ok");
