@@ -34,6 +34,11 @@ impl PermitId {
         Self(id)
     }
 
+    /// A random number.
+    pub(crate) fn dice(&self) -> u64 {
+        u64::from(self.0[15])
+    }
+
     pub(crate) const fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }

@@ -45,7 +45,10 @@ pub(crate) fn until<T>(
     loop {
         match briefly(&mut work) {
             Err(Error::Busy { .. }) if interrupted() => return Err(Error::Interrupted),
-            Err(Error::Busy { .. }) if began.elapsed() < PATIENCE || Instant::now() < deadline => {}
+            // Where waiting could deadlock SQLite does not wait, but says so at once.
+            Err(Error::Busy { .. }) if began.elapsed() < PATIENCE || Instant::now() < deadline => {
+                sleep(Duration::from_millis(1));
+            }
             done => return done,
         }
     }

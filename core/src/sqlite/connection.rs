@@ -26,6 +26,7 @@ use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::Instant;
 
 use rusqlite::config::DbConfig;
 use rusqlite::functions::FunctionFlags;
@@ -374,8 +375,13 @@ fn prepare(db: &Connection, clock: &Arc<dyn Clock>) -> rusqlite::Result<()> {
     db.create_scalar_function("now_ms", 0, FunctionFlags::SQLITE_UTF8, move |_| Ok(clock.now_ms()))
 }
 
-/// Sets the journal to WAL, which stays in the file.
+/// Sets the journal to WAL, which stays in the file. A new file needs its write lock for that, and SQLite does not wait for
+/// it here.
 fn use_wal(db: &Connection, path: &Path) -> Result<()> {
+    busy::until(Instant::now(), &|| false, || try_use_wal(db, path))
+}
+
+fn try_use_wal(db: &Connection, path: &Path) -> Result<()> {
     let mode: String = db
         .query_row("pragma journal_mode = wal", [], |row| row.get(0))
         .map_err(|source| Error::sqlite(path, "setting its journal to WAL", source))?;

@@ -162,7 +162,7 @@ fn transact(
             for key in request.keys {
                 write_lease(session, request, *key, fence, until, process)?;
             }
-            reap::sometimes(session, fence)?;
+            reap::sometimes(session, fence.count().get(), request.keys.len())?;
             Name::Lease(fence)
         }
         Some(permit) => {
@@ -170,6 +170,8 @@ fn transact(
                 reap::permits(session, *key, look.now)?;
                 write_permit(session, request, *key, permit, until, process)?;
             }
+            // A permit takes no count; its id is as good as dice.
+            reap::sometimes(session, permit.dice(), request.keys.len())?;
             Name::Permit(permit)
         }
     };

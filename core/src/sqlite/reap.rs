@@ -1,28 +1,28 @@
 //! Removing what is over, a little at a time.
 //!
-//! Every eighth lease looks at the next [`ROWS`] rows in the order of their keys and deletes those that are over. That is
-//! four rows for each that a grant can add, so a store does not grow for long beyond what is live; and no call ever pays
-//! for many. Where it stopped is kept in the store's row: also a shell that takes one lease and ends does its share. Deleting a row never lowers a fence, for the count is not in it.
+//! Grants look at the next rows in the order of their keys and delete those that are over: four rows for each that a grant
+//! can add, so a store does not grow for long beyond what is live, and no call ever pays for many. Where it stopped is kept in the store's row: also a shell that takes one lease and ends does its share. Deleting a row never lowers a fence, for the count is not in it.
 
 use rusqlite::params;
 
 use super::Session;
 use super::line::STALL_MS;
 use super::term::{self, Standing, Term};
-use crate::fence::Fence;
 use crate::key::Key;
 
-/// How many rows are looked at.
-const ROWS: i64 = 32;
-/// Every how many counts.
+/// How many rows are looked at for each key that a grant takes.
+const ROWS: u64 = 4;
+/// A grant of one key saves up: it looks once in so many times, at so many times as many rows.
 const EVERY: u64 = 8;
 
-/// Removes some rows when it is time, by the count of the fence that was given.
-pub(super) fn sometimes(session: &Session<'_>, fence: Fence) -> rusqlite::Result<()> {
-    if !fence.count().get().is_multiple_of(EVERY) {
-        return Ok(());
-    }
-    let reaped = some(session)?;
+/// Removes some rows when it is time, after a grant of so many keys. `turn` is a number that is another one each time.
+pub(super) fn sometimes(session: &Session<'_>, turn: u64, keys: usize) -> rusqlite::Result<()> {
+    let rows = match u64::try_from(keys).unwrap_or(u64::MAX) {
+        1 if turn.is_multiple_of(EVERY) => ROWS * EVERY,
+        1 => return Ok(()),
+        keys => ROWS.saturating_mul(keys),
+    };
+    let reaped = some(session, i64::try_from(rows).unwrap_or(i64::MAX))?;
     session
         .db
         .prepare_cached("update store set reaped = ?1 where id = 1 and reaped <> ?1")?
@@ -31,13 +31,13 @@ pub(super) fn sometimes(session: &Session<'_>, fence: Fence) -> rusqlite::Result
 }
 
 /// Looks at some rows; gives the key of the last one, or '' after the end.
-fn some(session: &Session<'_>) -> rusqlite::Result<String> {
+fn some(session: &Session<'_>, at_most: i64) -> rusqlite::Result<String> {
     let now = session.clock.now_ms();
     let mut select = session.db.prepare_cached(
         "select key, permit, expires, ttl, delay, process from leases
           where key > (select reaped from store where id = 1) order by key, permit limit ?1",
     )?;
-    let mut rows = select.query(params![ROWS])?;
+    let mut rows = select.query(params![at_most])?;
     let mut over: Vec<(String, Vec<u8>)> = Vec::new();
     let mut last = String::new();
     let mut looked = 0;
@@ -56,7 +56,7 @@ fn some(session: &Session<'_>) -> rusqlite::Result<String> {
     for (key, permit) in over {
         delete.execute(params![key, permit])?;
     }
-    if looked < ROWS {
+    if looked < at_most {
         // Once in each round, also those who went away from a line without a word.
         session
             .db
