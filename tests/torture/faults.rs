@@ -46,6 +46,8 @@ pub enum Swap {
     MovedOverWithWal,
     /// The copy of kv.db is written into it, and the WAL removed.
     WrittenOver,
+    /// The copies of both are written into them, the WAL's first.
+    WrittenOverWithWal,
 }
 
 const POINTS: [&str; 6] = [
@@ -88,13 +90,14 @@ pub fn next(random: &mut Random) -> Fault {
         },
         81..82 => Fault::SidecarRemoved,
         82..90 => Fault::Copy,
-        90..93 => Fault::Swap(*random.pick(&[
+        90..96 => Fault::Swap(*random.pick(&[
             Swap::DeletedAll,
             Swap::DeletedAlone,
             Swap::WalDeleted,
             Swap::MovedOver,
             Swap::MovedOverWithWal,
             Swap::WrittenOver,
+            Swap::WrittenOverWithWal,
         ])),
         _ => Fault::Stop {
             ms: random.between(400, 2_000),
@@ -105,7 +108,11 @@ pub fn next(random: &mut Random) -> Fault {
 /// Changes kv.db. `copy` holds a copy of it, perhaps with a WAL; without one nothing happens to what needs one.
 pub fn swap(kind: Swap, store: &Path, copy: &Path) -> io::Result<bool> {
     let copied = copy.join("kv.db");
-    if matches!(kind, Swap::MovedOver | Swap::MovedOverWithWal | Swap::WrittenOver) && !copied.exists() {
+    if matches!(
+        kind,
+        Swap::MovedOver | Swap::MovedOverWithWal | Swap::WrittenOver | Swap::WrittenOverWithWal
+    ) && !copied.exists()
+    {
         return Ok(false);
     }
     // On the same file system as the store, so that it can be moved.
@@ -136,6 +143,13 @@ pub fn swap(kind: Swap, store: &Path, copy: &Path) -> io::Result<bool> {
         }
         Swap::WrittenOver => {
             remove(&beside(store, "-wal"))?;
+            fs::copy(&copied, store)?;
+        }
+        Swap::WrittenOverWithWal => {
+            let wal = beside(&copied, "-wal");
+            if wal.exists() && beside(store, "-wal").exists() {
+                fs::copy(&wal, beside(store, "-wal"))?;
+            }
             fs::copy(&copied, store)?;
         }
     }

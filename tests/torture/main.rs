@@ -324,7 +324,14 @@ impl Torture {
 
     /// A call of this very program.
     fn own(&self, what: &str) -> Command {
-        let mut command = Command::new(std::env::current_exe().unwrap_or_else(|_| "torture".into()));
+        // Also if a newer one was built meanwhile.
+        let linux = Path::new("/proc/self/exe");
+        let program = if linux.exists() {
+            linux.to_owned()
+        } else {
+            std::env::current_exe().unwrap_or_default()
+        };
+        let mut command = Command::new(program);
         command.arg(what).stdin(Stdio::null());
         command
     }

@@ -190,7 +190,7 @@ impl Worker {
 
     /// Stands still for a while: mostly less than the ttl, now and then more.
     fn pause(&mut self, ttl_ms: u64) {
-        let longest = if self.random.once_in(6) { ttl_ms * 2 } else { ttl_ms / 4 };
+        let longest = if self.random.once_in(6) { ttl_ms * 2 } else { ttl_ms / 8 };
         std::thread::sleep(Duration::from_millis(self.random.below(longest)));
     }
 
