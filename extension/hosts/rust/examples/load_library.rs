@@ -77,7 +77,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ),
         (
             "a fence as an f64",
-            db.query_row("select fence_pad(?1)", [3.3132838977483490e31], |_| Ok(())),
+            db.query_row("select fence_pad(?1)", [3.313_283_897_748_349e31], |_| Ok(())),
         ),
     ] {
         match went {
