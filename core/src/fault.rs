@@ -20,6 +20,18 @@
 #[inline(always)]
 pub(crate) fn point(_name: &str) {}
 
+/// Runs a statement that commits by itself, with a point right before the commit.
+#[cfg(not(feature = "fault"))]
+#[inline(always)]
+pub(crate) fn at_commit<T>(_name: &'static str, statement: impl FnOnce() -> T) -> T {
+    statement()
+}
+
+/// Lets the commits of this connection come to the points of [`at_commit`].
+#[cfg(not(feature = "fault"))]
+#[inline(always)]
+pub(crate) fn watch(_db: &rusqlite::Connection) {}
+
 /// After how many pages in the WAL a checkpoint is made.
 #[cfg(not(feature = "fault"))]
 #[inline(always)]
@@ -70,4 +82,32 @@ pub(crate) fn point(name: &str) {
         // SAFETY: a signal to this process itself, with valid numbers.
         unsafe { libc::kill(libc::getpid(), fault.signal) };
     }
+}
+
+#[cfg(feature = "fault")]
+thread_local! {
+    /// The point at which this thread's next commit stands.
+    static AT_COMMIT: std::cell::Cell<Option<&'static str>> = const { std::cell::Cell::new(None) };
+}
+
+/// Runs a statement that commits by itself, with a point right before the commit.
+#[cfg(feature = "fault")]
+pub(crate) fn at_commit<T>(name: &'static str, statement: impl FnOnce() -> T) -> T {
+    AT_COMMIT.set(Some(name));
+    let done = statement();
+    AT_COMMIT.set(None);
+    done
+}
+
+/// Lets the commits of this connection come to the points of [`at_commit`].
+#[cfg(feature = "fault")]
+pub(crate) fn watch(db: &rusqlite::Connection) {
+    unsafe extern "C" fn committing(_: *mut std::ffi::c_void) -> std::ffi::c_int {
+        if let Some(name) = AT_COMMIT.take() {
+            point(name);
+        }
+        0
+    }
+    // SAFETY: the handle is open, and the function lives as long as the process and does not unwind.
+    unsafe { rusqlite::ffi::sqlite3_commit_hook(db.handle(), Some(committing), std::ptr::null_mut()) };
 }

@@ -43,10 +43,14 @@ use crate::fence::{Epoch, Fence};
 
 /// How often an opening begins anew because the file was replaced meanwhile.
 const OPENINGS: usize = 8;
-/// How old an answer may be that only reads, in milliseconds, before the files are looked at again.
+/// How old an answer may be that gives nothing, in milliseconds, before the files are looked at again.
 const LOOK_MS: i64 = 10;
-/// After how many pages in the WAL a checkpoint is made.
-const CHECKPOINT_PAGES: i32 = 4_000;
+/// How large a page is, in bytes, in a store that is made. A grant writes one page and a release one, and a small page is
+/// written, summed and copied sooner.
+const PAGE_SIZE: i64 = 1_024;
+/// After how many pages in the WAL a checkpoint is made: 10 MB. A checkpoint waits for the disk, and this makes it rarer
+/// than one in a thousand calls.
+const CHECKPOINT_PAGES: i32 = 10_000;
 
 /// An open connection to kv.db.
 pub(super) struct Conn {
@@ -77,11 +81,14 @@ pub(super) struct Disk {
 impl Disk {
     /// Whether these files stand there no longer as they were opened, or somebody else has written to kv.db.
     fn is_replaced(&self) -> bool {
-        self.names.identity() != Some(self.identity) || !self.is_as_we_left_it()
+        match self.names.look() {
+            Some((identity, changed)) => identity != self.identity || !self.is_as_we_left_it(changed),
+            None => true,
+        }
     }
 
-    fn is_as_we_left_it(&self) -> bool {
-        let now = self.names.changed();
+    fn is_as_we_left_it(&self, changed: i64) -> bool {
+        let now = Some(changed);
         if now == self.changed.get() {
             return true;
         }
@@ -238,7 +245,7 @@ impl Conn {
         self.disk.as_ref().is_some_and(Disk::is_replaced)
     }
 
-    /// [`Conn::is_replaced`], not asked more often than every [`LOOK_MS`] of the lease clock. For answers that change
+    /// [`Conn::is_replaced`], not asked more often than every [`LOOK_MS`] of the lease clock. For answers that give
     /// nothing: who asks again and again for a key that is held would pay more for this than for the question.
     pub(super) fn was_replaced(&self, now: i64) -> bool {
         if (0..LOOK_MS).contains(&now.saturating_sub(self.looked_at.get())) {
@@ -369,7 +376,9 @@ fn prepare(db: &Connection, clock: &Arc<dyn Clock>) -> rusqlite::Result<()> {
     // kv.db has no triggers or views of ours: what somebody put there is not run.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
+    db.pragma_update(None, "page_size", PAGE_SIZE)?;
     db.execute_batch("pragma trusted_schema = off; pragma temp_store = memory; pragma fullfsync = on; pragma checkpoint_fullfsync = on")?;
+    fault::watch(db);
     let clock = Arc::clone(clock);
     // The lease clock in SQL: it is read when the row is, with the write lock in hand, not when the call began.
     db.create_scalar_function("now_ms", 0, FunctionFlags::SQLITE_UTF8, move |_| Ok(clock.now_ms()))

@@ -111,7 +111,15 @@ impl Engine {
                 session.run("commit")?;
                 Ok(released)
             };
-            run().map(Done::Written).map_err(session.failed("releasing a lease"))
+            // A release that a file gets within LOOK_MS of its end is one that came just before it.
+            let done = |released| {
+                if released {
+                    Done::Read(released)
+                } else {
+                    Done::Written(released)
+                }
+            };
+            run().map(done).map_err(session.failed("releasing a lease"))
         })
     }
 

@@ -10,6 +10,7 @@
 //! when; so a time of change that nobody noted is somebody else's writing. It may be harmless (a stranger's checkpoint):
 //! nothing is thrown away then, but everybody opens anew, with a larger epoch.
 
+use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -37,22 +38,24 @@ impl Names {
 
     /// The three files that stand there now; nothing if one is missing.
     pub(super) fn identity(&self) -> Option<Identity> {
-        Some(Identity {
-            store: FileId::of(&self.store)?,
-            wal: FileId::of(&self.wal)?,
-            index: FileId::of(&self.index)?,
-        })
+        self.look().map(|(identity, _)| identity)
     }
 
     /// When kv.db was changed last, in nanoseconds.
     pub(super) fn changed(&self) -> Option<i64> {
-        let found = std::fs::metadata(&self.store).ok()?;
-        Some(
-            found
-                .ctime()
-                .saturating_mul(1_000_000_000)
-                .saturating_add(found.ctime_nsec()),
-        )
+        std::fs::metadata(&self.store).ok().map(|found| changed(&found))
+    }
+
+    /// The three files that stand there now, and when kv.db was changed last; nothing if one is missing. One look at each:
+    /// every grant pays for this.
+    pub(super) fn look(&self) -> Option<(Identity, i64)> {
+        let store = std::fs::metadata(&self.store).ok()?;
+        let identity = Identity {
+            store: FileId::from_metadata(&store),
+            wal: FileId::of(&self.wal)?,
+            index: FileId::of(&self.index)?,
+        };
+        Some((identity, changed(&store)))
     }
 
     /// Before SQLite reads the file: takes away, or sets apart, what does not belong to it.
@@ -109,6 +112,14 @@ impl Names {
             source,
         })
     }
+}
+
+/// When the file was changed last, in nanoseconds.
+fn changed(found: &Metadata) -> i64 {
+    found
+        .ctime()
+        .saturating_mul(1_000_000_000)
+        .saturating_add(found.ctime_nsec())
 }
 
 fn remove(path: &Path) -> Result<()> {

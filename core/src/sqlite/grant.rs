@@ -6,14 +6,17 @@
 //!
 //! The transaction begins as a reader and becomes a writer with its first write. SQLite refuses that if anybody else has
 //! written meanwhile, so whatever was read still stands. Then it begins anew as a writer, with the lock in hand.
+//!
+//! The usual grant, of one key for which nobody waits, needs no BEGIN and no COMMIT to be such a transaction
+//! ([`at_once`]). Everything else goes through [`transact`].
 
-use rusqlite::params;
 use rusqlite::types::ValueRef;
+use rusqlite::{Row, params};
 
 use super::line::{self, Place};
 use super::term::{self, Standing, Term};
 use super::{Done, Engine, Name, Session, reap};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::fault;
 use crate::fence::{Count, Epoch, Fence};
 use crate::key::Key;
@@ -67,8 +70,12 @@ struct Look {
     has_line: bool,
 }
 
-const BEGIN: &str = "begin";
-const BEGIN_WRITING: &str = "begin immediate";
+/// The store's row, whether anybody stands in line, and the key's row if there is one and a lease is asked for.
+const LOOK: &str = "
+    select s.epoch, s.count, exists (select 1 from waiters where key = ?1 and semaphore = ?2),
+           l.expires, l.ttl, l.delay, l.process
+      from leases s left join leases l on l.key = ?1 and l.permit = x'' and ?2 = 0
+     where s.key = ''";
 
 impl Engine {
     /// Tries once to get what is asked for, from the given place in line. Waits for nobody but a writer.
@@ -84,29 +91,21 @@ impl Engine {
             let process = if request.bound { session.token()? } else { Some(0) };
             let Some(process) = process else { return Ok(Done::Again) };
             let permit = request.limit.map(|_| PermitId::random()).transpose()?;
-            for begin in [BEGIN, BEGIN_WRITING] {
-                session.run(begin).map_err(&failed)?;
-                match transact(session, *seen, request, place, process, permit) {
-                    Ok(Outcome::Busy(busy)) => return Ok(Done::Read(busy)),
-                    Ok(Outcome::Restored) => return Ok(Done::Again),
-                    Ok(Outcome::Granted(granted)) => {
-                        if let Name::Lease(fence) = granted.name {
-                            *seen = Some(fence);
-                        }
-                        if let (true, Some(sidecar)) = (request.bound, session.sidecar) {
-                            sidecar.keep();
-                        }
-                        *place = Place::default();
-                        lost = Some(granted.name);
-                        return Ok(Done::Written(Attempt::Granted(granted)));
+            let outcome = grant(session, *seen, request, place, process, permit).map_err(failed)?;
+            Ok(match outcome {
+                Outcome::Busy(busy) => Done::Read(busy),
+                Outcome::Restored => Done::Again,
+                Outcome::Granted(granted) => {
+                    if let Name::Lease(fence) = granted.name {
+                        *seen = Some(fence);
                     }
-                    Err(error) if begin == BEGIN && is_busy(&error) => session.run("rollback").map_err(&failed)?,
-                    Err(error) => return Err(failed(error)),
+                    if let (true, Some(sidecar)) = (request.bound, session.sidecar) {
+                        sidecar.keep();
+                    }
+                    *place = Place::default();
+                    lost = Some(granted.name);
+                    Done::Written(Attempt::Granted(granted))
                 }
-            }
-            // The second round waits for the lock and cannot end in "busy, begin anew".
-            Err(Error::Replaced {
-                path: session.path.to_owned(),
             })
         })
     }
@@ -133,6 +132,78 @@ enum Outcome {
     Restored,
 }
 
+/// The usual grant: one key, nobody in its line, nothing to mend or to reap. Two statements and no BEGIN or COMMIT: the
+/// first one's row stays in hand, and with it the state of the file that it has seen, until the second one has written
+/// and committed by itself; SQLite refuses the second, as busy, if anybody has written since the first. Nothing if this
+/// is not the usual case.
+fn at_once(
+    session: &Session<'_>,
+    seen: Option<Fence>,
+    request: &Request<'_>,
+    place: &Place,
+    process: i64,
+) -> rusqlite::Result<Option<Outcome>> {
+    let &[key] = request.keys else { return Ok(None) };
+    if request.limit.is_some() || place.stands() {
+        return Ok(None);
+    }
+    let mut select = session.db.prepare_cached(LOOK)?;
+    let mut rows = select.query(params![key.as_str(), false])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let (has_line, term) = (row.get(2)?, standing_term(row)?);
+    let standing = term.map(|term| term.at(session.clock.now_ms(), |token| session.is_alive(token)));
+    match standing {
+        _ if has_line => return Ok(None),
+        Some((_, Some(_))) => return Ok(None),
+        Some((Standing::Held(left) | Standing::Closed(left), None)) => {
+            let (ahead, ends_in) = (0, Some(left));
+            return Ok(Some(Outcome::Busy(Attempt::Busy { ahead, ends_in })));
+        }
+        Some((Standing::Over, None)) | None => {}
+    }
+    let fence =
+        next_fence(row.get(0)?, row.get(1)?).filter(|fence| Some(*fence) > seen && !reap::is_due(fence.count().get()));
+    let Some(fence) = fence else { return Ok(None) };
+    // LOCK-05: the ttl counts from here, where the wait is over.
+    let until = session.clock.now_ms().saturating_add(request.ttl.get());
+    fault::at_commit("grant-before-commit", || {
+        write_lease(session, request, key, fence, until, process)
+    })?;
+    fault::point("grant-after-commit");
+    let name = Name::Lease(fence);
+    Ok(Some(Outcome::Granted(Granted { name, until })))
+}
+
+/// Any grant: the usual one if it is that, else as a reader that becomes a writer; and if somebody was quicker, as a
+/// writer from the start.
+fn grant(
+    session: &Session<'_>,
+    seen: Option<Fence>,
+    request: &Request<'_>,
+    place: &mut Place,
+    process: i64,
+    permit: Option<PermitId>,
+) -> rusqlite::Result<Outcome> {
+    let usual = at_once(session, seen, request, place, process).transpose();
+    let mut begin_and_transact = |begin| {
+        session.run(begin)?;
+        transact(session, seen, request, place, process, permit)
+    };
+    let first = match usual {
+        Some(done) => done,
+        None => begin_and_transact("begin"),
+    };
+    match first {
+        Err(error) if is_busy(&error) => {
+            if !session.db.is_autocommit() {
+                session.run("rollback")?;
+            }
+            begin_and_transact("begin immediate")
+        }
+        done => done,
+    }
+}
+
 /// Everything between BEGIN and COMMIT.
 fn transact(
     session: &Session<'_>,
@@ -151,7 +222,7 @@ fn transact(
         return Ok(Outcome::Busy(busy));
     }
     // A file that gives a fence that was seen already was put back; and there is no count after the last one.
-    let Some(fence) = next_fence(&look).filter(|fence| Some(*fence) > seen) else {
+    let Some(fence) = next_fence(look.epoch, look.count).filter(|fence| Some(*fence) > seen) else {
         session.run("rollback")?;
         return Ok(Outcome::Restored);
     };
@@ -196,21 +267,12 @@ fn look(session: &Session<'_>, request: &Request<'_>, place: &mut Place) -> rusq
         has_line: false,
     };
     for key in request.keys {
-        let (has_line, term) = session
-            .db
-            .prepare_cached(
-                "select s.epoch, s.count,
-                        exists (select 1 from waiters where key = ?1 and semaphore = ?2),
-                        l.expires, l.ttl, l.delay, l.process
-                   from leases s left join leases l on l.key = ?1 and l.permit = x'' and ?2 = 0
-                  where s.key = ''",
-            )?
-            .query_row(params![key.as_str(), request.limit.is_some()], |row| {
-                look.epoch = row.get(0)?;
-                look.count = row.get(1)?;
-                let has_row = row.get_ref(3)? != ValueRef::Null;
-                Ok((row.get(2)?, has_row.then(|| Term::read(row, 3)).transpose()?))
-            })?;
+        let mut select = session.db.prepare_cached(LOOK)?;
+        let (has_line, term) = select.query_row(params![key.as_str(), request.limit.is_some()], |row| {
+            look.epoch = row.get(0)?;
+            look.count = row.get(1)?;
+            Ok((row.get(2)?, standing_term(row)?))
+        })?;
         look.has_line |= has_line;
         if has_line || place.stands() {
             let ahead = line::ahead(session, *key, request, place, look.now)?;
@@ -235,6 +297,12 @@ fn look(session: &Session<'_>, request: &Request<'_>, place: &mut Place) -> rusq
         }
     }
     Ok(look)
+}
+
+/// The times of the key's row, if [`LOOK`] has found one.
+fn standing_term(row: &Row<'_>) -> rusqlite::Result<Option<Term>> {
+    let has_row = row.get_ref(3)? != ValueRef::Null;
+    has_row.then(|| Term::read(row, 3)).transpose()
 }
 
 /// In how many milliseconds a permit becomes free, at the latest; nothing if one is free now. SEM-01: the live permits
@@ -293,9 +361,9 @@ fn mend(session: &Session<'_>, key: &str, term: Term) -> rusqlite::Result<()> {
 }
 
 /// The fence after the last one; nothing if the row cannot be continued.
-fn next_fence(look: &Look) -> Option<Fence> {
-    let epoch = u64::try_from(look.epoch).ok()?;
-    let count = u64::try_from(look.count).ok()?.checked_add(1)?;
+fn next_fence(epoch: i64, count: i64) -> Option<Fence> {
+    let epoch = u64::try_from(epoch).ok()?;
+    let count = u64::try_from(count).ok()?.checked_add(1)?;
     i64::try_from(count).ok()?;
     Some(Fence::new(Epoch::new(epoch), Count::new(count)))
 }

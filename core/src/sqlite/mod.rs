@@ -281,7 +281,7 @@ impl Drop for Engine {
 
 /// What the work of a call came to.
 enum Done<T> {
-    /// This, and nothing was written. It may be as old as the last look at the files.
+    /// This, and nothing is given by it: it was read, or a lease was ended. It may be as old as the last look at the files.
     Read(T),
     /// This, if the files are still there now.
     Written(T),

@@ -18,11 +18,11 @@ const EVERY: u64 = 8;
 /// Removes some rows when it is time, after a grant of so many keys. `turn` is a number that is another one each time.
 pub(super) fn sometimes(session: &Session<'_>, turn: u64, keys: usize) -> rusqlite::Result<()> {
     let rows = match u64::try_from(keys).unwrap_or(u64::MAX) {
-        1 if turn.is_multiple_of(EVERY) => ROWS * EVERY,
+        1 if is_due(turn) => ROWS * EVERY,
         1 => return Ok(()),
         keys => ROWS.saturating_mul(keys),
     };
-    let reaped = some(session, i64::try_from(rows).unwrap_or(i64::MAX))?;
+    let reaped = some(session, rows)?;
     session
         .db
         .prepare_cached("update store set reaped = ?1 where id = 1 and reaped <> ?1")?
@@ -30,18 +30,26 @@ pub(super) fn sometimes(session: &Session<'_>, turn: u64, keys: usize) -> rusqli
     Ok(())
 }
 
+/// Whether it is time after a grant of one key.
+pub(super) fn is_due(turn: u64) -> bool {
+    turn.is_multiple_of(EVERY)
+}
+
 /// Looks at some rows; gives the key of the last one, or '' after the end.
-fn some(session: &Session<'_>, at_most: i64) -> rusqlite::Result<String> {
+fn some(session: &Session<'_>, at_most: u64) -> rusqlite::Result<String> {
     let now = session.clock.now_ms();
+    // Without a LIMIT: SQLite plans a query anew whenever the parameter of its LIMIT is bound.
     let mut select = session.db.prepare_cached(
         "select key, permit, expires, ttl, delay, process from leases
-          where key > (select reaped from store where id = 1) order by key, permit limit ?1",
+          where key > (select reaped from store where id = 1) order by key, permit",
     )?;
-    let mut rows = select.query(params![at_most])?;
+    let mut rows = select.query([])?;
     let mut over: Vec<(String, Vec<u8>)> = Vec::new();
     let mut last = String::new();
     let mut looked = 0;
-    while let Some(row) = rows.next()? {
+    while looked < at_most
+        && let Some(row) = rows.next()?
+    {
         let term = Term::read(row, 2)?;
         last = row.get(0)?;
         looked += 1;
