@@ -9,7 +9,7 @@ library        := dist/fence.$(library_suffix)
 program        := dist/fence-cli
 
 .DEFAULT_GOAL := all
-.PHONY: all library program packages demo test lint clean help
+.PHONY: all library program packages demo test torture lint clean help
 
 all: library program ## both of these: what `make` alone does
 
@@ -35,11 +35,18 @@ test: ## run every test, after installing the hosts that the tests need
 	@tests/hosts
 	@cargo test
 
+torture: ## faults over eight processes, and a check of what they did: DURATION=60 seconds, SEED=n for the same again
+	@tests/hosts
+	@cargo build --quiet --package fence-tests --bin torture
+	@target/debug/torture $(or $(DURATION),60) $(SEED)
+
 lint: ## what CI demands of the code: format, clippy, documentation, all without a warning
 	cargo fmt --check
 	cargo fmt --check --manifest-path extension/Cargo.toml
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo clippy $(extension) --workspace --all-targets -- -D warnings
+	cargo clippy --manifest-path fuzz/Cargo.toml --target-dir target/fuzz --all-targets -- -D warnings
+	cargo fmt --check --manifest-path fuzz/Cargo.toml
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 	RUSTDOCFLAGS="-D warnings" cargo doc $(extension) --no-deps
 

@@ -19,7 +19,9 @@ thread_local! {
 
 fuzz_target!(|options: &str| {
     DB.with(|db| {
-        let acquired = db.query_row("select fence_acquire('k', 60000, 0, ?1)", [options], |row| row.get::<_, String>(0));
+        let acquired = db.query_row("select fence_acquire('k', 60000, 0, ?1)", [options], |row| {
+            row.get::<_, String>(0)
+        });
         match acquired {
             Ok(fence) => {
                 let released = db.query_row("select fence_release('k', ?1)", [fence], |row| row.get::<_, i64>(0));
