@@ -246,6 +246,14 @@ impl Error {
     /// Names the file and the work for an error of SQLite.
     pub(crate) fn sqlite(path: &Path, doing: &'static str, source: rusqlite::Error) -> Self {
         let path = path.to_owned();
+        let source = match source {
+            // The store's own rows are always there, except in a file that was mixed of two.
+            rusqlite::Error::QueryReturnedNoRows => rusqlite::Error::SqliteFailure(
+                ffi::Error::new(ffi::SQLITE_CORRUPT),
+                Some("a row of the store's own is missing".to_owned()),
+            ),
+            other => other,
+        };
         match source.sqlite_error_code() {
             Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => {
                 Self::Busy { path, doing, source }

@@ -169,6 +169,29 @@ fn lock_01_another_programs_database_stays_as_it_is() {
 }
 
 #[test]
+fn lock_01_a_store_without_its_own_row_is_corrupt_and_the_message_says_what_to_do() {
+    let folder = folder();
+    let store = folder.path().join("kv.db");
+    let mut worker = Worker::start(WORKER, &store);
+    let fence = worker.acquire("k", LONG);
+    Shell::plain().on(&store).run("delete from leases where key = '';").ok();
+    is_error(
+        &worker.ask("acquire other 1000"),
+        11,
+        "move the file away with its -wal and -shm and call fence_advance",
+    );
+    for suffix in ["", "-wal", "-shm"] {
+        std::fs::rename(
+            folder.path().join(format!("kv.db{suffix}")),
+            folder.path().join(format!("away{suffix}")),
+        )
+        .expect("a file");
+    }
+    assert!(worker.ask(&format!("advance {fence}")).parse::<u64>().is_ok());
+    assert!(worker.acquire("other", LONG) > fence);
+}
+
+#[test]
 fn lock_01_every_spelling_of_a_path_finds_the_same_store() {
     let folder = folder();
     let root = folder.path().canonicalize().expect("a folder");

@@ -13,7 +13,6 @@ use fence_core::{AcquireOptions, Fence, Store, Ttl};
 use fence_tests::folder;
 
 const HEADER: u64 = 32;
-const FRAME: u64 = 24 + 4096;
 
 /// The machine after the power came back, with a wall clock that stands at its factory setting.
 struct Later(&'static str);
@@ -30,6 +29,13 @@ impl Clock for Later {
     fn boot(&self) -> fence_core::Result<String> {
         Ok(self.0.to_owned())
     }
+}
+
+/// The length of a frame: its head and a page, whose size the WAL's head tells.
+fn frame(wal: &Path) -> u64 {
+    let head = std::fs::read(wal).expect("the WAL");
+    let size = head[8..12].try_into().map(u32::from_be_bytes).expect("four bytes");
+    24 + u64::from(size)
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -55,7 +61,7 @@ fn after_the_loss(store: &Path, wal: &Path, length: u64, alone: bool) -> Fence {
         .expect("the WAL");
     if alone {
         use std::os::unix::fs::FileExt;
-        let lost = vec![0; usize::try_from(FRAME).expect("a length")];
+        let lost = vec![0; usize::try_from(frame(wal)).expect("a length")];
         file.write_all_at(&lost, length).expect("a write");
     } else {
         file.set_len(length).expect("a cut");
@@ -93,19 +99,19 @@ fn lock_02_after_a_power_loss_at_any_frame_the_next_fence_is_larger_than_all_tha
         let (copied, copied_wal) = (folder.path().join("copy.db"), folder.path().join("copy.db-wal"));
         copy(&path, &copied);
         copy(&wal, &copied_wal);
-        let end = size(&copied_wal);
-        assert_eq!((synced - HEADER) % FRAME, 0);
-        assert_eq!((end - HEADER) % FRAME, 0);
-        assert!(end >= synced + 11 * FRAME);
-        for length in (synced..=end).step_by(FRAME as usize) {
+        let (end, frame) = (size(&copied_wal), frame(&copied_wal));
+        assert_eq!((synced - HEADER) % frame, 0);
+        assert_eq!((end - HEADER) % frame, 0);
+        assert!(end >= synced + 11 * frame);
+        for length in (synced..=end).step_by(usize::try_from(frame).expect("a length")) {
             let next = after_the_loss(&copied, &copied_wal, length, false);
             assert!(Some(next) > largest, "cut at {length}: {next} after {largest:?}");
         }
-        for frame in (synced..end).step_by(FRAME as usize) {
-            let next = after_the_loss(&copied, &copied_wal, frame, true);
+        for lost in (synced..end).step_by(usize::try_from(frame).expect("a length")) {
+            let next = after_the_loss(&copied, &copied_wal, lost, true);
             assert!(
                 Some(next) > largest,
-                "without the frame at {frame}: {next} after {largest:?}"
+                "without the frame at {lost}: {next} after {largest:?}"
             );
         }
         std::mem::forget(store);

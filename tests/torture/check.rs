@@ -269,7 +269,7 @@ fn fences(history: &History, wrong: &mut Vec<String>) {
     let mut seen: HashMap<u128, &Grant<'_>> = HashMap::new();
     for grant in &grants {
         if let Some(before) = seen.insert(grant.fence, grant)
-            && (!in_swap(grant)
+            && (!(in_swap(grant) || in_swap(before))
                 || before.worker == grant.worker
                 || (before.table == grant.table && grant.table.is_some()))
         {

@@ -720,7 +720,10 @@ fn kind_of(note: &str) -> String {
 }
 
 fn is_corrupt(note: &str) -> bool {
-    note.contains("malformed") || note.contains("not a database") || note.contains("disk I/O error")
+    note.contains("malformed")
+        || note.contains("is missing")
+        || note.contains("not a database")
+        || note.contains("disk I/O error")
 }
 
 fn is_running(pid: i32) -> bool {

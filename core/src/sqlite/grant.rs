@@ -104,6 +104,11 @@ impl Engine {
                     }
                     *place = Place::default();
                     lost = Some(granted.name);
+                    if request.bound && session.token()?.is_none() {
+                        // The file that tells who lives was removed meanwhile. The opening that noticed it first, and lets
+                        // bound leases last for their ttl, may have come before this commit.
+                        return Ok(Done::Again);
+                    }
                     Done::Written(Attempt::Granted(granted))
                 }
             })
