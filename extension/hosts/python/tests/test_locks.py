@@ -221,8 +221,11 @@ class Asyncio(Story):
         self.assertEqual(asyncio.run(story()), "chat:42")
         self.assertEqual(self.held(), [])
 
-    def test_a_cancelled_wait_leaves_nothing_held(self):
+    def test_a_cancelled_wait_leaves_the_line_and_nothing_held(self):
         chat = self.locks.lock("chat")
+
+        def waits():
+            return any(thread.name == "fence-wait" for thread in threading.enumerate())
 
         async def story():
             async def second():
@@ -231,10 +234,12 @@ class Asyncio(Story):
 
             async with chat.hold(42):
                 waiter = asyncio.create_task(second())
-                await asyncio.sleep(0.05)
+                while not waits():
+                    await asyncio.sleep(0.005)
                 waiter.cancel()
                 with self.assertRaises(asyncio.CancelledError):
                     await waiter
+                wait_until(lambda: not waits())  # It left the line while the key is still held.
             async with chat.hold(42):  # Whatever the waiter was granted, it gave back.
                 pass
 

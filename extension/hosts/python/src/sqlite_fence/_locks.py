@@ -3,6 +3,7 @@
 import json
 import os
 import sqlite3
+import threading
 import weakref
 from types import TracebackType
 from typing import Any, Callable, Generic, Optional, TypeVar, Union
@@ -151,12 +152,14 @@ class Hold(Generic[H]):
         self._wait_ms = wait_ms
         self._options = options
         self._held: Optional[H] = None
+        self._asking: Optional[Any] = None
+        self._interrupting = threading.Lock()
 
     def __enter__(self) -> H:
         # At once, if it is free. Else it is waited for in a thread, where Ctrl-C need not reach.
         held = self._take(0)
         if held is None and self._wait_ms > 0:
-            held = wait(in_thread(lambda: self._take(self._wait_ms), self._give_back), self._give_back)
+            held = wait(in_thread(lambda: self._take(self._wait_ms), self._give_back), self._give_back, self._interrupt)
         return self._begin(held)
 
     def __exit__(
@@ -166,18 +169,23 @@ class Hold(Generic[H]):
 
     async def __aenter__(self) -> H:
         taken = in_thread(lambda: self._take(self._wait_ms), self._give_back)
-        return self._begin(await wait_async(taken, self._give_back))
+        return self._begin(await wait_async(taken, self._give_back, self._interrupt))
 
     async def __aexit__(
         self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
     ) -> None:
         # Releasing goes on in its thread if this task is cancelled.
-        _raise(await wait_async(in_thread(self._finish, _nothing), _nothing), error)
+        _raise(await wait_async(in_thread(self._finish, _nothing), _nothing, lambda: None), error)
 
     def _take(self, wait_ms: int) -> Optional[H]:
         with self._locks._connections.one() as connection:
             asked_at = now()
-            name = ask(connection, self._sql, *self._parameters, wait_ms, self._options)
+            self._asking = connection
+            try:
+                name = ask(connection, self._sql, *self._parameters, wait_ms, self._options)
+            finally:
+                with self._interrupting:  # The next one to use this connection is not to be interrupted.
+                    self._asking = None
             if name is None:
                 return None
             held = self._make(name)
@@ -190,6 +198,12 @@ class Hold(Generic[H]):
                 else:
                     held.lose()
             return held
+
+    def _interrupt(self) -> None:
+        """Ends the wait that goes on in another thread."""
+        with self._interrupting:
+            if self._asking is not None:
+                self._asking.interrupt()
 
     def _begin(self, held: Optional[H]) -> H:
         if held is None:

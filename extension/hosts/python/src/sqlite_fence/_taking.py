@@ -1,7 +1,7 @@
 """Work in a thread of its own whose answer may no longer be wanted when it comes.
 
 A wait for a key blocks inside SQLite, where neither Ctrl-C nor asyncio reaches it. So it waits in a thread, and who no
-longer wants the key leaves: what is granted then is given back.
+longer wants the key interrupts it: it leaves the line, and what was granted at the last moment is given back.
 """
 
 import asyncio
@@ -29,26 +29,28 @@ def in_thread(work: Callable[[], T], undo: Callable[[T], object]) -> "Future[T]"
     return future
 
 
-def wait(future: "Future[T]", undo: Callable[[T], object]) -> T:
-    """The answer; undone if waiting ends in an exception such as KeyboardInterrupt."""
+def wait(future: "Future[T]", undo: Callable[[T], object], interrupt: Callable[[], object]) -> T:
+    """The answer; given up if waiting ends in an exception such as KeyboardInterrupt."""
     try:
         return future.result()
     except BaseException:
-        _abandon(future, undo)
+        _abandon(future, undo, interrupt)
         raise
 
 
-async def wait_async(future: "Future[T]", undo: Callable[[T], object]) -> T:
-    """The same without blocking the event loop; undone if the task is cancelled."""
+async def wait_async(future: "Future[T]", undo: Callable[[T], object], interrupt: Callable[[], object]) -> T:
+    """The same without blocking the event loop; given up if the task is cancelled."""
     try:
         return await asyncio.wrap_future(future)
     except BaseException:
-        _abandon(future, undo)
+        _abandon(future, undo, interrupt)
         raise
 
 
-def _abandon(future: "Future[T]", undo: Callable[[T], object]) -> None:
-    if not future.cancel() and not future.cancelled() and future.exception() is None:
+def _abandon(future: "Future[T]", undo: Callable[[T], object], interrupt: Callable[[], object]) -> None:
+    if future.cancel() or future.cancelled():
+        interrupt()
+    elif future.exception() is None:
         # It was answered at the last moment.
         answer = future.result()
         in_thread(lambda: undo(answer), lambda _: None)
