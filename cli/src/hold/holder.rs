@@ -52,9 +52,9 @@ impl<'a> Waiting<'a> {
         let _ = std::io::stderr().write_all(line.as_bytes());
     }
 
-    /// Takes the line away.
+    /// Takes the line away, if there is one.
     pub fn end(&self) {
-        if self.next.take().is_some() {
+        if self.next.take().is_some_and(|next| next > self.began) {
             let _ = std::io::stderr().write_all(CLEAR.as_bytes());
         }
     }
