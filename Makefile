@@ -9,7 +9,7 @@ library        := dist/fence.$(library_suffix)
 program        := dist/fence-cli
 
 .DEFAULT_GOAL := all
-.PHONY: all library program packages demo test torture lint clean help
+.PHONY: all library program packages demo test torture bench lint clean help
 
 all: library program ## both of these: what `make` alone does
 
@@ -40,19 +40,26 @@ torture: ## faults over eight processes, and a check of what they did: DURATION=
 	@cargo build --quiet --package fence-tests --bin torture
 	@target/debug/torture $(or $(DURATION),60) $(SEED)
 
+bench: ## measure what fences cost beside what they stand on, and write BENCHMARKS.md; ROWS="pair held" prints these rows
+	@tests/hosts
+	@cargo run --release --manifest-path bench/Cargo.toml --target-dir bench/target -- $(ROWS)
+
 lint: ## what CI demands of the code: format, clippy, documentation, all without a warning
 	cargo fmt --check
 	cargo fmt --check --manifest-path extension/Cargo.toml
+	cargo fmt --check --manifest-path bench/Cargo.toml
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo clippy $(extension) --workspace --all-targets -- -D warnings
 	cargo clippy --manifest-path fuzz/Cargo.toml --target-dir target/fuzz --all-targets -- -D warnings
 	cargo fmt --check --manifest-path fuzz/Cargo.toml
+	cargo clippy --manifest-path bench/Cargo.toml --target-dir bench/target -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 	RUSTDOCFLAGS="-D warnings" cargo doc $(extension) --no-deps
 
 clean: ## remove everything that was built
 	cargo clean
 	cargo clean $(extension)
+	cargo clean --manifest-path bench/Cargo.toml --target-dir bench/target
 	rm -rf dist
 
 help: ## this list
