@@ -114,6 +114,17 @@ impl Process {
         self.child.wait().expect("a child of ours");
     }
 
+    /// Waits until it stands still, which it does by itself.
+    #[track_caller]
+    pub fn wait_until_stopped(&self) {
+        let stopped = waitpid(Some(self.pid()), WaitOptions::UNTRACED).expect("a child of ours");
+        assert!(
+            stopped.is_some_and(|(_, status)| status.stopped()),
+            "process {} has ended",
+            self.id()
+        );
+    }
+
     /// Waits for its end, which something else brings about.
     #[track_caller]
     pub fn wait(&mut self) -> std::process::ExitStatus {

@@ -8,6 +8,7 @@
 //!
 //! | point | where |
 //! |---|---|
+//! | `grant-begins` | nothing is read yet; the process has its token if the grant is to be bound |
 //! | `grant-before-commit` | everything of a grant is written, nothing is committed |
 //! | `grant-after-commit` | a grant is committed, the caller has not heard of it |
 //! | `epoch-before-commit` | an opening has lifted the epoch and not committed it |

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use fence_tests::{Worker, folder, quick_folder, wait_until};
+use fence_tests::{Worker, folder, quick_folder};
 
 const WORKER: &str = env!("CARGO_BIN_EXE_worker");
 /// More than any test takes, in milliseconds.
@@ -12,14 +12,6 @@ const LONG: u64 = 3_600_000;
 /// A worker that stops or dies when it comes to this point: `stop:grant-before-commit` (see core/src/fault.rs).
 fn at(store: &Path, fault: &str) -> Worker {
     Worker::plan(WORKER, store).env("FENCE_FAULT", fault).start()
-}
-
-/// Waits until the process stands still by itself.
-fn wait_until_stopped(worker: &mut Worker) {
-    let stat = format!("/proc/{}/stat", worker.process().id());
-    wait_until("the process stands still", || {
-        std::fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") T "))
-    });
 }
 
 #[test]
@@ -51,7 +43,7 @@ fn lock_01_a_process_that_stops_before_commit_makes_the_others_fail_in_time_and_
     let first = other.acquire("other", LONG);
     let mut stopped = at(&store, "stop:grant-before-commit");
     stopped.tell(&format!("acquire k {LONG}"));
-    wait_until_stopped(&mut stopped);
+    stopped.process().wait_until_stopped();
     // Who only reads is not held up.
     assert_eq!(other.ask("acquire other 1000"), "held");
     for _ in 0..2 {
@@ -74,7 +66,7 @@ fn lock_01_a_process_that_is_killed_before_commit_has_got_nothing() {
     let first = other.acquire("other", LONG);
     let mut stopped = at(&store, "stop:grant-before-commit");
     stopped.tell(&format!("acquire k {LONG}"));
-    wait_until_stopped(&mut stopped);
+    stopped.process().wait_until_stopped();
     stopped.process().kill();
     assert!(other.acquire("k", LONG) > first);
 }
@@ -87,7 +79,7 @@ fn lock_01_a_process_that_is_killed_after_commit_holds_its_key_until_the_ttl_has
     let first = other.acquire("other", LONG);
     let mut stopped = at(&store, "stop:grant-after-commit");
     stopped.tell(&format!("acquire k {LONG}"));
-    wait_until_stopped(&mut stopped);
+    stopped.process().wait_until_stopped();
     // Its grant is made, whether it has heard of it or not, and it keeps no lock.
     assert_eq!(other.ask("acquire k 1000"), "held");
     assert!(other.acquire("third", LONG) > first);
@@ -96,7 +88,7 @@ fn lock_01_a_process_that_is_killed_after_commit_holds_its_key_until_the_ttl_has
 
     let mut stopped = at(&store, "stop:grant-after-commit");
     stopped.tell("acquire short 300");
-    wait_until_stopped(&mut stopped);
+    stopped.process().wait_until_stopped();
     stopped.process().kill();
     assert!(other.ask("acquire short 1000 60000").parse::<u128>().is_ok());
 }

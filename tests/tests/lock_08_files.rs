@@ -218,3 +218,26 @@ fn lock_01_a_bound_lease_outlives_the_file_beside_the_store() {
     assert_eq!(scene.b.ask("acquire other 1000"), "held");
     assert_eq!(scene.a.ask(&format!("release bound {fence}")), "1");
 }
+
+#[test]
+fn lock_01_a_grant_is_bound_by_the_file_that_stands_beside_the_store_when_it_is_committed() {
+    let folder = folder();
+    let store = folder.path().join("kv.db");
+    let mut other = Worker::start(WORKER, &store);
+    other.acquire("k", LONG);
+    let mut holder = Worker::plan(WORKER, &store)
+        .env("FENCE_FAULT", "stop:grant-begins")
+        .start();
+    holder.tell(&format!("acquire bound {LONG} 0 bound"));
+    holder.process().wait_until_stopped();
+    run("rm", &[&beside(&store, "-fence")]);
+    // Its opening is the one that lets bound leases last for their ttl.
+    let mut fresh = Worker::start(WORKER, &store);
+    fresh.acquire("fresh", LONG);
+    holder.process().go_on();
+    let answer = holder.answer();
+    assert!(answer.parse::<u128>().is_ok(), "{answer}");
+    for worker in [&mut fresh, &mut other] {
+        assert_eq!(worker.ask("acquire bound 1000"), "held");
+    }
+}

@@ -90,6 +90,7 @@ impl Engine {
             }
             let process = if request.bound { session.token()? } else { Some(0) };
             let Some(process) = process else { return Ok(Done::Again) };
+            fault::point("grant-begins");
             let permit = request.limit.map(|_| PermitId::random()).transpose()?;
             let outcome = grant(session, *seen, request, place, process, permit).map_err(failed)?;
             Ok(match outcome {
