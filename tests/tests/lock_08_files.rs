@@ -38,11 +38,20 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 impl Scene {
     /// Both have taken leases; the copy knows the first of them only.
     fn new() -> Self {
+        Self::with_checkpoints_every("1000000")
+    }
+
+    /// After checkpoints the WAL holds only the pages that were written last.
+    fn with_checkpoints_every(pages: &str) -> Self {
         let folder = folder();
         let store = folder.path().join("kv.db");
         let copy = folder.path().join("copy.db");
-        let mut a = Worker::start(WORKER, &store);
-        let mut b = Worker::start(WORKER, &store);
+        let start = || {
+            Worker::plan(WORKER, &store)
+                .env("FENCE_CHECKPOINT_PAGES", pages)
+                .start()
+        };
+        let (mut a, mut b) = (start(), start());
         a.acquire("old", LONG);
         for suffix in ["", "-wal"] {
             run("cp", &[&beside(&store, suffix), &beside(&copy, suffix)]);
@@ -168,6 +177,76 @@ fn lock_08_an_older_copy_is_written_into_kv_db_and_into_its_wal() {
     run("cp", &[&scene.copy, &scene.store]);
     run("cp", &[&beside(&scene.copy, "-wal"), &scene.wal()]);
     scene.goes_on();
+}
+
+#[test]
+fn lock_08_the_wal_of_another_kv_db_is_not_laid_over_the_one_that_stands_there_now() {
+    let mut scene = Scene::with_checkpoints_every("8");
+    let other = scene.store.with_file_name("other.db");
+    let mut worker = Worker::start(WORKER, &other);
+    for n in 0..100 {
+        worker.acquire(&format!("other{n}"), LONG);
+    }
+    // The last one to close brings its WAL into the file.
+    assert_eq!(worker.ask("drop"), "ok");
+    assert!(!beside(&other, "-wal").exists());
+    run("mv", &[&other, &scene.store]);
+    let listed = scene.a.ask("leases");
+    let listed: Vec<_> = listed
+        .split(' ')
+        .map(|lease| lease.split('=').next().unwrap_or(lease))
+        .collect();
+    let mut theirs: Vec<_> = (0..100).map(|n| format!("other{n}")).collect();
+    theirs.sort();
+    assert_eq!(listed, theirs);
+    scene.goes_on();
+}
+
+#[test]
+fn lock_08_kv_db_is_written_over_in_place_and_everybody_opens_anew() {
+    let mut scene = Scene::new();
+    let epoch = |worker: &mut Worker| worker.ask("epoch").parse::<u64>().expect("an epoch");
+    let before = epoch(&mut scene.a);
+    // Byte by byte what it was, as far as anybody can tell.
+    run("cp", &[&scene.store, &scene.copy]);
+    run("cp", &[&scene.copy, &scene.store]);
+    scene.b.acquire("noticed", LONG);
+    let after = epoch(&mut scene.b);
+    assert!(after > before, "{after} after {before}");
+    assert_eq!(scene.a.ask("acquire noticed 1000"), "held");
+    scene.goes_on();
+}
+
+#[test]
+fn lock_08_who_was_inside_a_grant_when_the_index_was_deleted_writes_to_what_nobody_reads() {
+    let folder = folder();
+    let store = folder.path().join("kv.db");
+    let mut b = Worker::start(WORKER, &store);
+    b.acquire("before", LONG);
+    let mut a = Worker::plan(WORKER, &store)
+        .env("FENCE_FAULT", "stop:grant-before-commit")
+        .start();
+    a.tell(&format!("acquire a {LONG}"));
+    a.process().wait_until_stopped();
+    run("rm", &[&beside(&store, "-shm")]);
+    let mut largest = 0;
+    for n in 0..30 {
+        largest = b.acquire(&format!("b{n}"), LONG);
+    }
+    a.process().go_on();
+    let fence: u128 = a.answer().parse().expect("a fence");
+    assert!(fence > largest);
+    a.process().kill();
+    b.process().kill();
+    // Whoever reads the WAL anew finds every grant.
+    run("rm", &[&beside(&store, "-shm")]);
+    let mut c = Worker::start(WORKER, &store);
+    for n in 0..30 {
+        assert_eq!(c.ask(&format!("acquire b{n} 1000")), "held", "b{n}");
+    }
+    for key in ["a", "before"] {
+        assert_eq!(c.ask(&format!("acquire {key} 1000")), "held", "{key}");
+    }
 }
 
 #[test]

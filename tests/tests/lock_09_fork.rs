@@ -19,6 +19,10 @@ for round in range(30):
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
+        # Nothing of its parent's connection came along: SQLite would take it for its own, without the locks.
+        links = [os.readlink(f'/proc/self/fd/{fd}') for fd in os.listdir('/proc/self/fd') if os.path.exists(f'/proc/self/fd/{fd}')]
+        inherited = [link for link in links if '/kv.db' in link and not link.endswith('-fence')]
+        assert inherited == [], inherited
         # Its parent's lease is not its own to take, and it takes one of its own on a connection of its own.
         assert one(db, 'select fence_acquire(?)', 'parent') is None
         mine = one(db, 'select fence_acquire(?, 3600000)', f'child {round}')
