@@ -180,7 +180,10 @@ fn all_is_free(store: &Path) -> Result<Option<String>, Failure> {
 
 /// One run.
 struct Torture {
+    /// Of the schedule of faults.
     random: Random,
+    /// Of what is done about what comes up.
+    reactions: Random,
     seed: u64,
     seconds: u64,
     plant: Option<Plant>,
@@ -226,6 +229,7 @@ impl Torture {
         let faketime = String::from_utf8(faketime.stdout)?.trim().to_owned();
         let torture = Self {
             random: Random::new(seed),
+            reactions: Random::new(!seed),
             seed,
             seconds,
             plant,
@@ -265,6 +269,7 @@ impl Torture {
     fn run(mut self) -> Result<ExitCode, Failure> {
         println!("torture: seed {}, {} s, {WORKERS} workers", self.seed, self.seconds);
         let begun = now();
+        let mut looked = begun;
         for _ in 0..WORKERS {
             self.start()?;
         }
@@ -278,8 +283,12 @@ impl Torture {
                 self.start()?;
             }
             if self.counts.values().sum::<u64>().is_multiple_of(64) {
-                self.read()?;
                 self.mend()?;
+            }
+            if looked < now() {
+                looked = now() + 500 * MS;
+                self.read()?;
+                self.look_for_stopped_children();
             }
         }
         self.end_faults(true)?;
@@ -291,7 +300,9 @@ impl Torture {
     fn start(&mut self) -> Result<(), Failure> {
         let name = format!("w{}", self.started);
         self.started += 1;
-        let seed = self.random.any();
+        // Not from the schedule's own source: when a worker is started depends on when the last one died.
+        let mut random = Random::new(self.seed.wrapping_add(self.started as u64).rotate_left(32));
+        let seed = random.any();
         let mut command = self.own("worker");
         command
             .arg(self.store())
@@ -307,7 +318,7 @@ impl Torture {
         }
         if let Some(faketime) = &self.faketime {
             let clock = self.logs().join(format!("{name}.clock"));
-            fs::write(&clock, self.random.pick(&["+0", "+0", "-1h", "+1h"]))?;
+            fs::write(&clock, random.pick(&["+0", "+0", "-1h", "+1h"]))?;
             command
                 .env("LD_PRELOAD", faketime)
                 .env("FAKETIME_TIMESTAMP_FILE", clock);
@@ -347,19 +358,7 @@ impl Torture {
         while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG | WaitOptions::UNTRACED) {
             let pid = pid.as_raw_nonzero().get();
             if status.stopped() {
-                let ours = self
-                    .pending
-                    .iter()
-                    .any(|(_, after)| matches!(after, After::Continue(stopped) if *stopped == pid));
-                if !ours {
-                    self.count("stopped inside a call");
-                    if self.random.once_in(2) {
-                        self.signal(pid, Signal::KILL);
-                    } else {
-                        let ms = self.random.between(20, 1_500);
-                        self.pending.push((now() + ms * MS, After::Continue(pid)));
-                    }
-                }
+                self.let_go_on(pid);
             } else if self.living.remove(&pid).is_some() {
                 match status.terminating_signal() {
                     Some(9) => self.count("workers killed"),
@@ -370,6 +369,36 @@ impl Torture {
             }
         }
         Ok(())
+    }
+
+    /// Lets a process go on, or die, that stopped at a point of the code.
+    fn let_go_on(&mut self, pid: i32) {
+        let ours = |(_, after): &(u64, After)| matches!(after, After::Continue(stopped) if *stopped == pid);
+        if self.pending.iter().any(ours) {
+            return;
+        }
+        self.count("stopped inside a call");
+        if self.reactions.once_in(2) {
+            self.signal(pid, Signal::KILL);
+        } else {
+            let ms = self.reactions.between(20, 1_500);
+            self.pending.push((now() + ms * MS, After::Continue(pid)));
+        }
+    }
+
+    /// The system tells a parent alone that a process has stopped; of a worker's child we learn by looking.
+    fn look_for_stopped_children(&mut self) {
+        let children = self
+            .readers
+            .iter()
+            .filter(|(name, reader)| name.contains('.') && !reader.ended);
+        let stopped: Vec<_> = children
+            .filter_map(|(_, reader)| reader.process)
+            .filter(|pid| state_of(*pid) == Some('T'))
+            .collect();
+        for pid in stopped {
+            self.let_go_on(pid);
+        }
     }
 
     fn signal(&self, pid: i32, signal: Signal) {
@@ -727,8 +756,13 @@ fn is_corrupt(note: &str) -> bool {
 }
 
 fn is_running(pid: i32) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/stat"))
-        .is_ok_and(|stat| stat.rsplit(") ").next().is_some_and(|state| !state.starts_with('Z')))
+    state_of(pid).is_some_and(|state| state != 'Z')
+}
+
+/// `T` of a process that stands still, `Z` of one that has ended and was not waited for; nothing of none.
+fn state_of(pid: i32) -> Option<char> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit(") ").next()?.chars().next()
 }
 
 /// A file system of a fixed size in a mount namespace of our own: it goes with us.
