@@ -41,6 +41,7 @@
 //! | [`surface`] | every function and table that SQL gets, pinned, each with an example |
 //! | [`worker`] | the program `worker`, which uses the store through the core |
 //! | [`doctored`] | calls the entry points as a host that lacks something |
+//! | [`recovery`] | a shell whose `.recover` works |
 //! | [`wait`] | how long anything may take, and waiting for what sends no event |
 //!
 //! Hosts run without `FENCE_STORE` and without the user's own configuration. A host that is not installed fails the
@@ -58,6 +59,7 @@ pub mod package;
 pub mod process;
 pub mod program;
 pub mod python;
+pub mod recovery;
 pub mod shell;
 pub mod surface;
 pub mod venv;

@@ -60,10 +60,12 @@ pub const FUNCTIONS: &[Function] = {
     &[
         row("fence_acquire", &[1, 2, 3, 4], Direct, "select typeof(fence_acquire('acquire'))", "text"),
         row("fence_acquire_all", &[1, 2, 3, 4], Direct, "select typeof(fence_acquire_all('[\"of\", \"all\"]'))", "text"),
+        row("fence_admit", &[2], Direct, "select fence_admit('page', 7)", "1"),
         row("fence_advance", &[1], Direct, "select fence_advance(7) > 0", "1"),
         row("fence_blob", &[1], Pure, "select hex(fence_blob('258'))", "00000000000000000000000000000102"),
         row("fence_count", &[1], Pure, "select fence_count('33132838977483490749893836800001')", "1"),
         row("fence_epoch", &[1], Pure, "select fence_epoch('33132838977483490749893836800001')", "1796134800000"),
+        row("fence_guard", &[2, 3, 4], Direct, "select fence_guard('fence_admitted', 'fence') where fence_admit('k', 7)", "1"),
         row("fence_make", &[2], Pure, "select fence_make(1796134800000, 1)", "33132838977483490749893836800001"),
         row("fence_newer", &[2], Pure, "select fence_newer('9', '9')", "0"),
         row("fence_ok", &[2], Pure, "select fence_ok('9', '10')", "1"),
@@ -74,6 +76,7 @@ pub const FUNCTIONS: &[Function] = {
         row("fence_renew", &[2, 3], Direct, "select fence_renew('renew', fence_acquire('renew'))", "1"),
         row("fence_renew_all", &[1, 2], Direct, "select fence_renew_all(fence_acquire_all('[3, 4]'))", "1"),
         row("fence_require", &[2], Pure, "select fence_require('9', 9)", "0000000000000000000000000000000000000009"),
+        row("fence_unguard", &[1, 2], Direct, "select fence_unguard('fence_admitted') < 2 where fence_admit('k', 7)", "1"),
         row("fence_version", &[0], Pure, "select fence_version()", env!("CARGO_PKG_VERSION")),
         row("fence_wire", &[1], Pure, "select fence_wire('0007')", "7"),
         row("semaphore_acquire", &[2, 3, 4, 5], Direct, "select typeof(semaphore_acquire('permits', 3))", "text"),
@@ -98,6 +101,7 @@ pub struct Table {
 pub const TABLES: &[Table] = &[
     Table { name: "fence_acquire", example: "select typeof(fence) from fence_acquire('table')", gives: "text" },
     Table { name: "fence_acquire_all", example: "select typeof(fence) from fence_acquire_all('[5]')", gives: "text" },
+    Table { name: "fence_audit", example: "select count(*) >= 0 from fence_audit", gives: "1" },
     Table { name: "fence_leases", example: "select min(remaining_ms > 0) from fence_leases", gives: "1" },
     Table { name: "semaphore_acquire", example: "select typeof(permit) from semaphore_acquire('r', 1)", gives: "text" },
 ];

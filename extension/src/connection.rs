@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use fence_core::Store;
+use fence_core::{Epoch, Store};
 use rusqlite::ffi;
 
 use crate::answer::SqlError;
@@ -50,7 +50,6 @@ impl HostConnection {
     }
 
     /// The connection itself. It is open for as long as a function that SQLite calls on it runs.
-    #[allow(dead_code)] // For the functions of the store.
     pub(crate) fn db(&self) -> *mut ffi::sqlite3 {
         self.db
     }
@@ -65,6 +64,15 @@ impl HostConnection {
                 let opened = choice::open_default(self.db)?;
                 Ok(store.insert(opened).clone())
             }
+        }
+    }
+
+    /// The epoch of the store that this connection uses or would use. Opens none and creates none; None if there is none.
+    pub(crate) fn epoch(&self) -> Result<Option<Epoch>, SqlError> {
+        let store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*store {
+            Some(store) => Ok(Some(store.epoch()?)),
+            None => choice::peek_epoch(self.db),
         }
     }
 

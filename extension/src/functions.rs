@@ -14,6 +14,7 @@ use crate::answer::{Answer, SqlError};
 use crate::connection::HostConnection;
 #[cfg(feature = "fault")]
 use crate::fault;
+use crate::guard::{admit, audit, install};
 use crate::pure::{compare, halves, spelling, version};
 use crate::register::{self, Signature};
 use crate::store::{advance, as_table, choice, lease, leases, permit, several};
@@ -40,7 +41,6 @@ pub(crate) enum Runs {
     /// A function of the store.
     Store(Stateful),
     /// A function of the check side, on the caller's own database.
-    #[allow(dead_code)] // Until the first function of the check side.
     Check(Stateful),
 }
 
@@ -81,6 +81,16 @@ const fn store(name: &'static str, arity: RangeInclusive<c_int>, run: Stateful) 
     }
 }
 
+/// A row of a function of the check side.
+const fn check(name: &'static str, arity: RangeInclusive<c_int>, run: Stateful) -> Function {
+    Function {
+        name,
+        arity,
+        flags: DIRECT,
+        runs: Runs::Check(run),
+    }
+}
+
 /// The functions.
 pub(crate) const FUNCTIONS: &[Function] = &[
     // One fence, in another spelling.
@@ -112,6 +122,10 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     store("semaphore_acquire", 2..=5, permit::acquire),
     store("semaphore_renew", 2..=3, permit::renew),
     store("semaphore_release", 2..=2, permit::release),
+    // The check side.
+    check("fence_guard", 2..=4, install::guard),
+    check("fence_unguard", 1..=2, install::unguard),
+    check("fence_admit", 2..=2, admit::admit),
     #[cfg(feature = "fault")]
     pure!("fault_pure", 0..=0, fault::pure),
     #[cfg(feature = "fault")]
@@ -140,6 +154,10 @@ pub(crate) const TABLES: &[Table] = &[
     Table {
         name: "semaphore_acquire",
         register: as_table::register,
+    },
+    Table {
+        name: "fence_audit",
+        register: audit::register,
     },
     #[cfg(feature = "fault")]
     Table {

@@ -36,6 +36,7 @@ mod entry;
 #[cfg(feature = "fault")]
 mod fault;
 mod functions;
+mod guard;
 #[cfg_attr(feature = "embedded", path = "linked.rs")]
 mod host;
 mod pure;

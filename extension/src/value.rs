@@ -150,6 +150,18 @@ impl<'a> Args<'a> {
         key.ok_or_else(|| self.refused("not a key", name, value, KEYS))
     }
 
+    /// A name or another word: TEXT that is UTF-8, not empty and without NUL.
+    pub(crate) fn text(&self, index: usize, name: &str, accepted: &str) -> Result<&'a str, SqlError> {
+        match self.value(index)? {
+            Value::Text(text) if !text.is_empty() && !text.contains(&0) => std::str::from_utf8(text).ok(),
+            _ => None,
+        }
+        .ok_or_else(|| match self.value(index) {
+            Ok(value) => self.refused("no name", name, value, accepted),
+            Err(error) => error,
+        })
+    }
+
     /// The error for an argument: what happened, to which value, and what is accepted instead.
     #[cold]
     pub(crate) fn refused(&self, happened: &str, name: &str, value: Value<'_>, accepted: &str) -> SqlError {

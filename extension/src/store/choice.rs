@@ -55,7 +55,6 @@ pub(crate) fn open_default(db: *mut ffi::sqlite3) -> Result<Store, SqlError> {
 }
 
 /// The epoch in the file of a store that is not open, without opening it as a store. Nothing if there is no such file.
-#[allow(dead_code)] // For the audit.
 pub(crate) fn peek_epoch(db: *mut ffi::sqlite3) -> Result<Option<Epoch>, SqlError> {
     match place(db) {
         Place::File(path) => Ok(Store::peek_epoch(path)?),
