@@ -60,6 +60,13 @@ impl From<fence_core::Error> for SqlError {
     }
 }
 
+/// What a guard refuses, and SQLite's errors on the caller's own database, with their codes.
+impl From<fence_guard::Error> for SqlError {
+    fn from(error: fence_guard::Error) -> Self {
+        Self::new(error.code(), error.to_string())
+    }
+}
+
 /// A fence that is none, where no argument is to be named.
 impl From<FenceError> for SqlError {
     fn from(error: FenceError) -> Self {

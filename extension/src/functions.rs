@@ -14,7 +14,7 @@ use crate::answer::{Answer, SqlError};
 use crate::connection::HostConnection;
 #[cfg(feature = "fault")]
 use crate::fault;
-use crate::guard::{admit, audit, install};
+use crate::guard::{audit, calls};
 use crate::pure::{compare, halves, spelling, version};
 use crate::register::{self, Signature};
 use crate::store::{advance, as_table, choice, lease, leases, permit, several};
@@ -123,9 +123,9 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     store("semaphore_renew", 2..=3, permit::renew),
     store("semaphore_release", 2..=2, permit::release),
     // The check side.
-    check("fence_guard", 2..=4, install::guard),
-    check("fence_unguard", 1..=2, install::unguard),
-    check("fence_admit", 2..=2, admit::admit),
+    check("fence_guard", 2..=4, calls::guard),
+    check("fence_unguard", 1..=2, calls::unguard),
+    check("fence_admit", 2..=2, calls::admit),
     #[cfg(feature = "fault")]
     pure!("fault_pure", 0..=0, fault::pure),
     #[cfg(feature = "fault")]

@@ -4,14 +4,13 @@
 //! generated column is made of) is read from the CREATE statements, whose words SQLite keeps.
 
 use fence_core::shown;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::Connection;
 
-use super::affinity::Affinity;
-use super::ddl::{default_expression, generated_from, has_option};
-use super::failed;
-use super::key::Key;
-use super::sql::{self, Token, same, tokens};
-use crate::answer::SqlError;
+use crate::affinity::Affinity;
+use crate::ddl::{default_expression, generated_from, has_option};
+use crate::key::Key;
+use crate::query::{Error, Result, Row, failed, rows};
+use crate::sql::{self, Token, same, tokens};
 
 /// Where a table is: the schema and the name, as SQLite spells them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,59 +74,49 @@ pub(crate) struct Entry {
 }
 
 /// The schemas of a connection, in SQLite's order: main first.
-pub(crate) fn schemas(db: &Connection) -> Result<Vec<String>, SqlError> {
-    let doing = failed("cannot list the databases");
-    let mut statement = db
-        .prepare("select name from pragma_database_list order by seq")
-        .map_err(&doing)?;
-    let names = statement.query_map([], |row| row.get(0)).map_err(&doing)?;
-    names.collect::<rusqlite::Result<_>>().map_err(&doing)
+pub(crate) fn schemas(db: &Connection) -> Result<Vec<String>> {
+    let query = "select name from pragma_database_list order by seq";
+    let rows = rows(db, "cannot list the databases", query, &[])?;
+    Ok(rows.iter().map(|row| row.text(0)).collect())
 }
 
 /// The tables and views of a schema, without SQLite's own.
-pub(crate) fn entries(db: &Connection, schema: &str) -> Result<Vec<Entry>, SqlError> {
-    let doing = failed("cannot list the tables");
+pub(crate) fn entries(db: &Connection, schema: &str) -> Result<Vec<Entry>> {
     let query = format!(
-        "select name, type, coalesce(sql, '') from {}.sqlite_schema \
+        "select name, type, sql from {}.sqlite_schema \
          where type in ('table', 'view') and name not like 'sqlite\\_%' escape '\\' order by name",
         sql::name(schema),
     );
-    let shadows = shadows(db, schema);
-    let mut statement = db.prepare(&query).map_err(&doing)?;
-    let entries = statement
-        .query_map([], |row| {
-            let (table, sort, sql): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
-            let is_virtual = tokens(&sql).get(1).is_some_and(|word| word.is_word("virtual"));
-            Ok(Entry {
-                sort: match sort.as_str() {
-                    "view" => Sort::View,
-                    _ if is_virtual => Sort::Virtual,
-                    _ if shadows.contains(&table) => Sort::Shadow,
-                    _ => Sort::Table,
-                },
-                place: Place {
-                    schema: schema.to_owned(),
-                    table,
-                },
-                sql,
-            })
-        })
-        .map_err(&doing)?;
-    entries.collect::<rusqlite::Result<_>>().map_err(&doing)
-}
-
-/// The tables of virtual tables. SQLite tells them since 3.37; before, they look like any other.
-fn shadows(db: &Connection, schema: &str) -> Vec<String> {
-    let listed = db
-        .prepare("select name from pragma_table_list where schema = ?1 and type = 'shadow'")
-        .and_then(|mut statement| statement.query_map([schema], |row| row.get(0))?.collect());
-    listed.unwrap_or_default()
+    let found = rows(db, "cannot list the tables", &query, &[])?;
+    // SQLite tells the tables of virtual tables since 3.37; before, they look like any other.
+    let shadows = "select name from pragma_table_list where schema = ?1 and type = 'shadow'";
+    let shadows = rows(db, "", shadows, &[schema]).unwrap_or_default();
+    let entry = |row: Row| {
+        let (table, sql) = (row.text(0), row.text(2));
+        let is_virtual = tokens(&sql).get(1).is_some_and(|word| word.is_word("virtual"));
+        let sort = if row.optional(1) == Some("view") {
+            Sort::View
+        } else if is_virtual {
+            Sort::Virtual
+        } else if shadows.iter().any(|shadow| shadow.text(0) == table) {
+            Sort::Shadow
+        } else {
+            Sort::Table
+        };
+        let schema = schema.to_owned();
+        Entry {
+            place: Place { schema, table },
+            sort,
+            sql,
+        }
+    };
+    Ok(found.into_iter().map(entry).collect())
 }
 
 /// Finds what an argument names: `table` of main, or `schema.table`; either part may be quoted as in SQL.
 ///
 /// A table of main that is called so altogether comes first, so that every name of main can be named as it is.
-pub(crate) fn find(db: &Connection, argument: &str) -> Result<Entry, SqlError> {
+pub(crate) fn find(db: &Connection, argument: &str) -> Result<Entry> {
     let schemas = schemas(db)?;
     let mut readings = vec![("main".to_owned(), argument.to_owned())];
     let words: Vec<_> = tokens(argument).iter().map(Token::identifier).collect();
@@ -152,7 +141,7 @@ pub(crate) fn find(db: &Connection, argument: &str) -> Result<Entry, SqlError> {
             return Ok(found);
         }
     }
-    Err(SqlError::error(format!(
+    Err(Error::refused(format!(
         "fence: no table is called {}: name one of main as 'table', one of another database as 'schema.table'",
         shown::text(argument.as_bytes()),
     )))
@@ -160,7 +149,7 @@ pub(crate) fn find(db: &Connection, argument: &str) -> Result<Entry, SqlError> {
 
 impl Table {
     /// Reads a table; `entry` is one of sort [`Sort::Table`].
-    pub(crate) fn read(db: &Connection, entry: &Entry) -> Result<Self, SqlError> {
+    pub(crate) fn read(db: &Connection, entry: &Entry) -> Result<Self> {
         let words = tokens(&entry.sql);
         let mut table = Self {
             place: entry.place.clone(),
@@ -225,78 +214,51 @@ pub(crate) struct IndexTerm {
 }
 
 /// The columns of a table, whatever its indexes are.
-pub(crate) fn columns(db: &Connection, entry: &Entry) -> Result<Vec<Column>, SqlError> {
+pub(crate) fn columns(db: &Connection, entry: &Entry) -> Result<Vec<Column>> {
+    const DOING: &str = "cannot read the columns";
     let (place, strict) = (&entry.place, has_option(&tokens(&entry.sql), "strict"));
-    let doing = failed("cannot read the columns");
-    let mut statement = db
-        .prepare("select name, type, \"notnull\", dflt_value, hidden from pragma_table_xinfo(?1, ?2) order by cid")
-        .map_err(&doing)?;
-    let columns = statement
-        .query_map(params![place.table, place.schema], |row| {
-            let (name, declared): (String, String) = (row.get(0)?, row.get(1)?);
-            let (default, hidden): (Option<String>, i64) = (row.get(3)?, row.get(4)?);
-            let (_, collation, ..) =
-                db.column_metadata(Some(place.schema.as_str()), place.table.as_str(), name.as_str())?;
-            Ok(Column {
-                affinity: Affinity::of(&declared, strict),
-                collation: collation.map_or_else(|| "BINARY".into(), |name| name.to_string_lossy().into_owned()),
-                not_null: row.get(2)?,
-                default: default.as_deref().and_then(default_expression),
-                generated: hidden == 2 || hidden == 3,
-                name,
-                declared,
-            })
-        })
-        .map_err(&doing)?;
-    columns.collect::<rusqlite::Result<_>>().map_err(&doing)
+    let query = "select name, type, \"notnull\", dflt_value, hidden from pragma_table_xinfo(?1, ?2) order by cid";
+    let mut columns = Vec::new();
+    for row in rows(db, DOING, query, &[&place.table, &place.schema])? {
+        let (name, declared) = (row.text(0), row.text(1));
+        let (_, collation, ..) = db
+            .column_metadata(Some(place.schema.as_str()), place.table.as_str(), name.as_str())
+            .map_err(|error| failed(DOING, &error))?;
+        columns.push(Column {
+            affinity: Affinity::of(&declared, strict),
+            collation: collation.map_or_else(|| "BINARY".into(), |name| name.to_string_lossy().into_owned()),
+            not_null: row.number(2) != 0,
+            default: row.optional(3).and_then(default_expression),
+            generated: matches!(row.number(4), 2 | 3),
+            name,
+            declared,
+        });
+    }
+    Ok(columns)
 }
 
-fn unique_indexes(db: &Connection, place: &Place) -> Result<Vec<Index>, SqlError> {
-    let doing = failed("cannot read the indexes");
-    let mut statement = db
-        .prepare(
-            "select name, origin = 'pk', partial from pragma_index_list(?1, ?2) where \"unique\" \
-             order by origin <> 'pk', name",
-        )
-        .map_err(&doing)?;
-    let listed = statement
-        .query_map(params![place.table, place.schema], |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-        })
-        .and_then(Iterator::collect::<rusqlite::Result<Vec<(String, bool, bool)>>>)
-        .map_err(&doing)?;
-    let mut sql = db
-        .prepare(&format!(
-            "select coalesce(sql, '') from {}.sqlite_schema where type = 'index' and name = ?1",
-            super::sql::name(&place.schema),
-        ))
-        .map_err(&doing)?;
-    let mut terms = db
-        .prepare("select cid, coll from pragma_index_xinfo(?1, ?2) where key order by seqno")
-        .map_err(&doing)?;
-    let mut indexes = Vec::with_capacity(listed.len());
-    for (name, of_primary_key, partial) in listed {
-        let sql = sql
-            .query_row([&name], |row| row.get(0))
-            .optional()
-            .map_err(&doing)?
-            .unwrap_or_default();
-        let terms = terms
-            .query_map(params![name, place.schema], |row| {
-                let cid: i64 = row.get(0)?;
-                Ok(IndexTerm {
-                    column: usize::try_from(cid).ok(),
-                    collation: row.get(1)?,
-                })
-            })
-            .and_then(Iterator::collect)
-            .map_err(&doing)?;
+fn unique_indexes(db: &Connection, place: &Place) -> Result<Vec<Index>> {
+    const DOING: &str = "cannot read the indexes";
+    let query = "select name, origin = 'pk', partial from pragma_index_list(?1, ?2) where \"unique\" \
+                 order by origin <> 'pk', name";
+    let schema = sql::name(&place.schema);
+    let mut indexes = Vec::new();
+    for row in rows(db, DOING, query, &[&place.table, &place.schema])? {
+        let name = row.text(0);
+        let query = format!("select sql from {schema}.sqlite_schema where type = 'index' and name = ?1");
+        let sql = rows(db, DOING, &query, &[&name])?;
+        let query = "select cid, coll from pragma_index_xinfo(?1, ?2) where key order by seqno";
+        let terms = rows(db, DOING, query, &[&name, &place.schema])?;
+        let term = |row: &Row| IndexTerm {
+            column: usize::try_from(row.number(0)).ok(),
+            collation: row.text(1),
+        };
         indexes.push(Index {
+            of_primary_key: row.number(1) != 0,
+            partial: row.number(2) != 0,
+            sql: sql.first().map(|row| row.text(0)).unwrap_or_default(),
+            terms: terms.iter().map(term).collect(),
             name,
-            of_primary_key,
-            partial,
-            sql,
-            terms,
         });
     }
     Ok(indexes)
@@ -304,18 +266,12 @@ fn unique_indexes(db: &Connection, place: &Place) -> Result<Vec<Index>, SqlError
 
 /// The column that is the rowid: the only one of the primary key, declared INTEGER, and without an index for it.
 /// (`INTEGER PRIMARY KEY DESC` has one, and is an ordinary column.)
-fn rowid_alias(db: &Connection, table: &Table, indexes: &[Index]) -> Result<Option<usize>, SqlError> {
+fn rowid_alias(db: &Connection, table: &Table, indexes: &[Index]) -> Result<Option<usize>> {
     if indexes.iter().any(|index| index.of_primary_key) {
         return Ok(None);
     }
-    let doing = failed("cannot read the primary key");
-    let name: Option<String> = db
-        .query_row(
-            "select name from pragma_table_xinfo(?1, ?2) where pk = 1 and lower(type) = 'integer'",
-            params![table.place.table, table.place.schema],
-            |row| row.get(0),
-        )
-        .optional()
-        .map_err(&doing)?;
-    Ok(name.and_then(|name| table.position(&name)))
+    let query = "select name from pragma_table_xinfo(?1, ?2) where pk = 1 and lower(type) = 'integer'";
+    let (name, schema) = (&table.place.table, &table.place.schema);
+    let rows = rows(db, "cannot read the primary key", query, &[name, schema])?;
+    Ok(rows.first().and_then(|row| table.position(&row.text(0))))
 }

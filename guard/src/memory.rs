@@ -8,17 +8,16 @@
 use fence_core::shown;
 use rusqlite::Connection;
 
-use super::failed;
-use super::key::Key;
-use super::schema::{Column, Table};
-use super::sql::{name, same};
-use super::standing::{Remembered, Standing};
-use super::triggers::Memory;
-use crate::answer::SqlError;
+use crate::key::Key;
+use crate::query::{Error, Result, rows, run};
+use crate::schema::{Column, Table};
+use crate::sql::{name, same};
+use crate::standing::{Remembered, Standing};
+use crate::triggers::Memory;
 
 impl Memory {
     /// The table that remembers for this fence column: the one that the guard has already, or a new one.
-    pub(crate) fn of(table: &Table, fence: usize, standing: Option<&Standing>) -> Result<Self, SqlError> {
+    pub(crate) fn of(table: &Table, fence: usize, standing: Option<&Standing>) -> Result<Self> {
         let place = &table.place;
         let fence_name = table
             .columns
@@ -30,13 +29,13 @@ impl Memory {
         positions.sort_unstable();
         positions.dedup();
         if positions.is_empty() {
-            return Err(SqlError::error(format!(
+            return Err(Error::refused(format!(
                 "fence: {place} has no primary key and no unique index, so a row that comes back cannot be known again: \
                  give it a primary key, or guard it without '+remember'",
             )));
         }
         if positions.contains(&fence) {
-            return Err(SqlError::error(format!(
+            return Err(Error::refused(format!(
                 "fence: '{fence_name}' is part of a unique index of {place}, so a deleted row cannot be known again by \
                  another fence: guard it without '+remember'",
             )));
@@ -65,7 +64,7 @@ impl Memory {
             fence: known.fence,
         };
         if memory.id().is_none() {
-            return Err(SqlError::error(format!(
+            return Err(Error::refused(format!(
                 "fence: {place} has columns rowid, oid and _rowid_ in its keys, so what is remembered cannot be kept \
                  tidy: rename one of them, or guard it without '+remember'",
             )));
@@ -74,11 +73,9 @@ impl Memory {
     }
 
     /// Makes sure that the table is there, with its columns and its indexes.
-    pub(crate) fn make(&self, db: &Connection, table: &Table) -> Result<(), SqlError> {
+    pub(crate) fn make(&self, db: &Connection, table: &Table) -> Result<()> {
         let place = &table.place;
-        let doing = failed(format!(
-            "cannot make the table that remembers the fences of rows deleted from {place}"
-        ));
+        let doing = format!("cannot make the table that remembers the fences of rows deleted from {place}");
         let [schema, quoted, fence] = [&place.schema, &self.name, &self.fence].map(|word| name(word));
         let existing = column_names(db, &place.schema, &self.name)?;
         let exists = |column: &str| existing.iter().any(|known| same(known, column));
@@ -91,9 +88,9 @@ impl Memory {
             let mut declared: Vec<_> = self.columns.iter().filter_map(declare).collect();
             declared.push(format!("{fence} TEXT not null"));
             let sql = format!("create table {schema}.{quoted} ({})", declared.join(", "));
-            db.execute_batch(&sql).map_err(&doing)?;
+            run(db, &doing, &sql)?;
         } else if !exists(&self.fence) {
-            return Err(SqlError::error(format!(
+            return Err(Error::refused(format!(
                 "fence: the table {} is to remember the fences of rows deleted from {place}, and has no column '{}': \
                  rename that table or its column",
                 shown::text(self.name.as_bytes()),
@@ -104,14 +101,14 @@ impl Memory {
             let later = self.columns.iter().filter(|(_, there)| !exists(there));
             for declared in later.filter_map(declare) {
                 let sql = format!("alter table {schema}.{quoted} add column {declared}");
-                db.execute_batch(&sql).map_err(&doing)?;
+                run(db, &doing, &sql)?;
             }
         }
         for (i, terms) in self.indexes(table).iter().enumerate() {
             let index = name(&format!("{}_{}", self.name, i + 1));
             let sql =
                 format!("drop index if exists {schema}.{index}; create index {schema}.{index} on {quoted} ({terms})");
-            db.execute_batch(&sql).map_err(&doing)?;
+            run(db, &doing, &sql)?;
         }
         Ok(())
     }
@@ -146,11 +143,8 @@ pub(crate) fn exists(db: &Connection, schema: &str, memory: &str) -> bool {
 }
 
 /// The columns of a table; none if there is no such table.
-fn column_names(db: &Connection, schema: &str, table: &str) -> Result<Vec<String>, SqlError> {
-    let doing = failed("cannot read the columns");
-    let mut statement = db
-        .prepare("select name from pragma_table_info(?1, ?2)")
-        .map_err(&doing)?;
-    let names = statement.query_map([table, schema], |row| row.get(0)).map_err(&doing)?;
-    names.collect::<rusqlite::Result<_>>().map_err(&doing)
+fn column_names(db: &Connection, schema: &str, table: &str) -> Result<Vec<String>> {
+    let query = "select name from pragma_table_info(?1, ?2)";
+    let rows = rows(db, "cannot read the columns", query, &[table, schema])?;
+    Ok(rows.iter().map(|row| row.text(0)).collect())
 }

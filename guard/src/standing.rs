@@ -2,12 +2,12 @@
 
 use rusqlite::Connection;
 
-use super::failed;
-use super::memory;
-use super::schema::{Place, Table};
-use super::sql::{Token, literal, name, same, tokens};
-use super::triggers::{Guard, MADE_BY, MODES, Memory, Mode, Part};
-use crate::answer::SqlError;
+use crate::memory;
+use crate::mode::Mode;
+use crate::query::{Result, rows, run};
+use crate::schema::{Place, Table};
+use crate::sql::{Token, literal, name, same, tokens};
+use crate::triggers::{Guard, MADE_BY, Memory, Part, Rule};
 
 /// A guard as it stands in the schema, read from its triggers alone: they are right after every rename.
 #[derive(Clone, Debug, Default)]
@@ -36,21 +36,16 @@ pub(crate) struct Remembered {
 
 impl Standing {
     /// The guards of a table.
-    pub(crate) fn of(db: &Connection, place: &Place) -> Result<Vec<Self>, SqlError> {
-        let doing = failed("cannot read the triggers");
+    pub(crate) fn of(db: &Connection, place: &Place) -> Result<Vec<Self>> {
         let query = format!(
             "select name, sql from {}.sqlite_schema where type = 'trigger' and tbl_name = ?1 collate nocase \
              and instr(sql, {}) > 0 order by name",
             name(&place.schema),
             literal(MADE_BY),
         );
-        let mut statement = db.prepare(&query).map_err(&doing)?;
-        let triggers = statement
-            .query_map([&place.table], |row| Ok((row.get(0)?, row.get(1)?)))
-            .and_then(Iterator::collect::<rusqlite::Result<Vec<(String, String)>>>)
-            .map_err(&doing)?;
         let mut guards: Vec<Self> = Vec::new();
-        for (name, sql) in triggers {
+        for row in rows(db, "cannot read the triggers", &query, &[&place.table])? {
+            let (name, sql) = (row.text(0), row.text(1));
             let Some((part, read)) = read_trigger(&sql) else {
                 continue;
             };
@@ -87,12 +82,15 @@ impl Standing {
             positions.sort_unstable();
             positions
         });
-        let (mode, remembers) = match MODES.iter().find(|(word, ..)| *word == self.mode) {
-            Some((_, true, remembers)) => (Mode::Write(columns), *remembers),
-            Some((_, false, remembers)) => (Mode::Holder, *remembers),
-            None => return false,
+        let Some(mode) = Mode::named(&self.mode) else {
+            return false;
         };
-        let memory = match remembers.then(|| Memory::of(table, fence, Some(self))).transpose() {
+        let rule = if mode.raises {
+            Rule::Write(columns)
+        } else {
+            Rule::Holder
+        };
+        let memory = match mode.remembers.then(|| Memory::of(table, fence, Some(self))).transpose() {
             Ok(memory) => memory,
             Err(_) => return false,
         };
@@ -101,7 +99,7 @@ impl Standing {
             &Guard {
                 table,
                 fence,
-                mode,
+                rule,
                 memory,
             },
         )
@@ -124,10 +122,10 @@ impl Standing {
             })
     }
 
-    pub(crate) fn drop(&self, db: &Connection, schema: &str) -> Result<(), SqlError> {
+    pub(crate) fn drop(&self, db: &Connection, schema: &str) -> Result<()> {
         for (_, trigger, _) in &self.triggers {
-            db.execute_batch(&format!("drop trigger {}.{}", name(schema), name(trigger)))
-                .map_err(failed("cannot drop a trigger of the guard"))?;
+            let sql = format!("drop trigger {}.{}", name(schema), name(trigger));
+            run(db, "cannot drop a trigger of the guard", &sql)?;
         }
         Ok(())
     }

@@ -16,10 +16,11 @@
 //! rename, and after one it still reads as [`Guard::triggers`] would write it: that is how the audit tells a guard that
 //! is whole from one that is not.
 
-use super::expression::ROWIDS;
-use super::key::{Key, stands_in};
-use super::schema::Table;
-use super::sql::{literal, name, same};
+use crate::expression::ROWIDS;
+use crate::key::{Key, stands_in};
+use crate::mode::Mode;
+use crate::schema::Table;
+use crate::sql::{literal, name, same};
 
 /// What a trigger says. Fixed texts: SQLite before 3.47 takes no others.
 pub(crate) mod message {
@@ -44,20 +45,12 @@ const LARGEST: &str = "0340282366920938463463374607431768211455";
 
 /// What passes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum Rule {
     /// A fence that is not lower than the row's.
     Holder,
     /// A fence that is larger than the row's, for each write to these columns, by position. None: for each write.
     Write(Option<Vec<usize>>),
 }
-
-/// The words of a mode, and what each means: does every write have to raise the fence, are deleted rows remembered.
-pub(crate) const MODES: [(&str, bool, bool); 4] = [
-    ("holder", false, false),
-    ("write", true, false),
-    ("holder+remember", false, true),
-    ("write+remember", true, true),
-];
 
 /// A guard of a table, to be written as triggers.
 #[derive(Clone, Debug)]
@@ -65,7 +58,7 @@ pub(crate) struct Guard<'a> {
     pub(crate) table: &'a Table,
     /// The fence column.
     pub(crate) fence: usize,
-    pub(crate) mode: Mode,
+    pub(crate) rule: Rule,
     /// The table that remembers the fences of deleted rows, if there is one.
     pub(crate) memory: Option<Memory>,
 }
@@ -105,25 +98,28 @@ impl Part {
 pub(crate) const MADE_BY: &str = "  -- Made by fence_guard";
 
 impl Guard<'_> {
-    /// The mode as it is given to fence_guard.
-    pub(crate) fn mode_name(&self) -> &'static str {
-        let wanted = (matches!(self.mode, Mode::Write(_)), self.memory.is_some());
-        let known = MODES.iter().find(|(_, write, remember)| (*write, *remember) == wanted);
-        known.map_or("holder", |(word, ..)| word)
+    /// The mode's name.
+    fn mode(&self) -> &'static str {
+        let mode = Mode {
+            raises: self.rule != Rule::Holder,
+            columns: None,
+            remembers: self.memory.is_some(),
+        };
+        mode.name()
     }
 
     /// The triggers, each as the text that SQLite keeps (which has no schema before the trigger's name).
     pub(crate) fn triggers(&self, trigger_name: impl Fn(Part) -> String) -> Vec<(Part, String)> {
         let mut bodies = vec![(Part::Insert, self.insert()), (Part::Update, self.update())];
-        if let Mode::Write(Some(_)) = self.mode {
+        if let Rule::Write(Some(_)) = self.rule {
             bodies.push((Part::Write, vec![self.refuse_not_raised("")]));
         }
         if let Some(memory) = &self.memory {
             bodies.push((Part::Delete, self.remember(memory, &[self.old_row(memory, "")])));
         }
         let trigger = |(part, body): (Part, Vec<String>)| {
-            let event = match (&self.mode, part) {
-                (Mode::Write(Some(columns)), Part::Write) => {
+            let event = match (&self.rule, part) {
+                (Rule::Write(Some(columns)), Part::Write) => {
                     let columns: Vec<_> = columns.iter().map(|&position| self.column(position)).collect();
                     format!("update of {}", columns.join(", "))
                 }
@@ -134,7 +130,7 @@ impl Guard<'_> {
                 name(&trigger_name(part)),
                 self.table()
             );
-            let made = format!("{MADE_BY} {}, mode {}", env!("CARGO_PKG_VERSION"), self.mode_name());
+            let made = format!("{MADE_BY} {}, mode {}", env!("CARGO_PKG_VERSION"), self.mode());
             (
                 part,
                 format!(
@@ -149,11 +145,11 @@ impl Guard<'_> {
     fn insert(&self) -> Vec<String> {
         let mut body = vec![self.refuse_no_fence()];
         body.extend(self.refuse_unseen());
-        if let Mode::Write(columns) = &self.mode {
+        if let Rule::Write(columns) = &self.rule {
             body.push(self.refuse_without_fence(columns.as_deref()));
         }
         let replaced: Vec<_> = self.table.keys.iter().map(|key| (key, String::new())).collect();
-        body.push(self.refuse_lower_than(&self.seen_by(&replaced), matches!(self.mode, Mode::Write(_))));
+        body.push(self.refuse_lower_than(&self.seen_by(&replaced), matches!(self.rule, Rule::Write(_))));
         if let Some(memory) = self.memory.as_ref().filter(|_| self.table.keys.len() > 1) {
             body.extend(self.remember(memory, &self.rows_of(memory, &replaced)));
         }
@@ -163,11 +159,11 @@ impl Guard<'_> {
     fn update(&self) -> Vec<String> {
         let mut body = vec![self.refuse_no_fence()];
         body.extend(self.refuse_unseen());
-        match &self.mode {
-            Mode::Holder => {}
-            Mode::Write(None) => body.push(self.refuse_not_raised("")),
+        match &self.rule {
+            Rule::Holder => {}
+            Rule::Write(None) => body.push(self.refuse_not_raised("")),
             // `set rowid = …` is an UPDATE OF no column, whatever the column is called.
-            Mode::Write(Some(columns)) => {
+            Rule::Write(Some(columns)) => {
                 let alias = self.table.rowid_alias.filter(|alias| columns.contains(alias));
                 let moved = |alias| self.refuse_not_raised(&format!("{} and ", self.changed(&self.column(alias))));
                 body.extend(alias.map(moved));
@@ -249,9 +245,9 @@ impl Guard<'_> {
             true => ("in ('', coalesce(seen, ''))", ">="),
             false => ("= ''", ">"),
         };
-        let unfenced = match self.mode {
-            Mode::Holder => message::UNFENCED,
-            Mode::Write(_) => message::NOT_RAISED,
+        let unfenced = match self.rule {
+            Rule::Holder => message::UNFENCED,
+            Rule::Write(_) => message::NOT_RAISED,
         };
         format!(
             "select case when {new} {nothing}\n    then {}\n    else {} end\n   \

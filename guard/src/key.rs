@@ -11,12 +11,12 @@
 use fence_core::shown;
 use rusqlite::Connection;
 
-use super::affinity::Affinity;
-use super::ddl::{IndexText, index_text};
-use super::expression::{Expression, ROWIDS, compares};
-use super::schema::{Column, Index, Table};
-use super::sql::{name, same};
-use crate::answer::SqlError;
+use crate::affinity::Affinity;
+use crate::ddl::{IndexText, index_text};
+use crate::expression::{Expression, ROWIDS, compares};
+use crate::query::{Error, Result, compile};
+use crate::schema::{Column, Index, Table};
+use crate::sql::{name, same};
 
 /// A key of a table.
 #[derive(Clone, Debug)]
@@ -70,9 +70,9 @@ impl Key {
     }
 
     /// A unique index, if all that it says of a row can be said of a new one.
-    pub(crate) fn index(db: &Connection, table: &Table, index: &Index) -> Result<Self, SqlError> {
+    pub(crate) fn index(db: &Connection, table: &Table, index: &Index) -> Result<Self> {
         Self::read(db, table, index).map_err(|why| {
-            SqlError::error(format!(
+            Error::refused(format!(
                 "fence: cannot look through the unique index {} of {}: {why}: a write could replace a row by it unseen; \
                  make it an index on columns, or guard a table without it",
                 shown::text(index.name.as_bytes()),
@@ -81,7 +81,7 @@ impl Key {
         })
     }
 
-    fn read(db: &Connection, table: &Table, index: &Index) -> Result<Self, String> {
+    fn read(db: &Connection, table: &Table, index: &Index) -> std::result::Result<Self, String> {
         const UNREAD: &str = "its text cannot be read";
         let in_words = index.partial || index.terms.iter().any(|term| term.column.is_none());
         let text = if in_words {
@@ -240,13 +240,12 @@ impl Predicate {
 
 /// Reads an expression of an index, and makes sure that no column was overlooked: it would be the standing row's in what is
 /// said of the new one. Without any table there is nothing that it could be, and SQLite says so.
-fn read_expression(db: &Connection, table: &Table, text: &str) -> Result<Expression, String> {
+fn read_expression(db: &Connection, table: &Table, text: &str) -> std::result::Result<Expression, String> {
     let expression = Expression::read(text, &table.names())?;
     if expression.columns().any(|position| Some(position) == table.rowid_alias) {
         return Err("it uses the row's id, which is not known before an insert".to_owned());
     }
-    db.prepare(&format!("select {}", expression.say(|_| "null".to_owned())))
-        .map_err(|error| error.to_string())?;
+    compile(db, &format!("select {}", expression.say(|_| "null".to_owned()))).map_err(|error| error.to_string())?;
     Ok(expression)
 }
 
