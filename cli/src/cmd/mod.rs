@@ -2,6 +2,7 @@
 //! message of what went wrong.
 
 mod advance;
+mod audit;
 mod generate;
 mod hold;
 mod list;
@@ -20,6 +21,7 @@ pub enum Command {
     List(list::List),
     Release(release::Release),
     Advance(advance::Advance),
+    Audit(audit::Audit),
     Sql(sql::Sql),
     Version(version::Version),
     #[command(hide = true)]
@@ -33,6 +35,7 @@ pub fn run(command: Command) -> Exit {
         Command::List(list) => (list.run(), Exit::TROUBLE),
         Command::Release(release) => (release.run(), Exit::TROUBLE),
         Command::Advance(advance) => (advance.run(), Exit::TROUBLE),
+        Command::Audit(audit) => (audit.run(), Exit::TROUBLE),
         Command::Sql(sql) => (sql.run(), Exit::TROUBLE),
         Command::Version(version) => (version.run(), Exit::TROUBLE),
         Command::Generate(generate) => (generate.run(), Exit::TROUBLE),
