@@ -39,6 +39,12 @@ pub trait Clock: Send + Sync + 'static {
 }
 
 /// The clocks of the machine.
+///
+/// ```
+/// use fence_core::clock::{Clock, SystemClock};
+///
+/// assert!(SystemClock.now_ms() > 0);
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 

@@ -13,9 +13,23 @@ use rusqlite::ffi;
 use crate::fence::FenceError;
 
 /// What the crate's functions give.
+///
+/// ```
+/// fn open() -> fence_core::Result<fence_core::Store> {
+///     fence_core::Store::in_memory()
+/// }
+/// assert!(open().is_ok());
+/// ```
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Every error of the store. [`Error::code`] gives the SQLite result code that goes with it.
+///
+/// ```
+/// use fence_core::{Error, Ttl};
+///
+/// let refused = Ttl::new(0);
+/// assert!(matches!(refused, Err(Error::OutOfRange { argument: "ttl_ms", .. })));
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

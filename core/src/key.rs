@@ -29,6 +29,13 @@ impl<'a> Key<'a> {
     /// # Errors
     ///
     /// [`Error::Key`] when it is empty, longer than [`Key::MAX_BYTES`] or holds a NUL.
+    ///
+    /// ```
+    /// use fence_core::Key;
+    ///
+    /// assert!(Key::new("chat:42").is_ok());
+    /// assert!(Key::new("").is_err());
+    /// ```
     pub fn new(text: &'a str) -> Result<Self, Error> {
         Self::from_bytes(text.as_bytes())
     }

@@ -32,11 +32,29 @@ impl Lease {
     }
 
     /// The key that it holds.
+    ///
+    /// ```
+    /// use fence_core::{AcquireOptions, Store};
+    ///
+    /// let store = Store::in_memory()?;
+    /// let lease = store.acquire("job", &AcquireOptions::default())?.ok_or("held")?;
+    /// assert_eq!(lease.key(), "job");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn key(&self) -> &str {
         &self.key
     }
 
     /// Its fence: write it with everything that is written under the lease.
+    ///
+    /// ```
+    /// use fence_core::{AcquireOptions, Store};
+    ///
+    /// let store = Store::in_memory()?;
+    /// let lease = store.acquire("job", &AcquireOptions::default())?.ok_or("held")?;
+    /// assert_eq!(lease.fence().epoch(), store.epoch()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn fence(&self) -> Fence {
         self.fence
     }
@@ -44,6 +62,18 @@ impl Lease {
 
 /// A row of [`Store::holds`](crate::Store::holds): something that keeps a key from others. For people: a program never
 /// takes *its* fence from here.
+///
+/// ```
+/// use fence_core::{AcquireOptions, Store};
+///
+/// let store = Store::in_memory()?;
+/// store.acquire("job", &AcquireOptions::default())?;
+/// for hold in store.holds()? {
+///     let hold = hold?;
+///     println!("{}: {} for {} ms more", hold.key, hold.kind.as_str(), hold.remaining_ms);
+/// }
+/// # Ok::<(), fence_core::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hold {
     /// The key that is held.
@@ -65,6 +95,12 @@ pub struct Hold {
 }
 
 /// By what a key is held.
+///
+/// ```
+/// use fence_core::HoldKind;
+///
+/// assert_eq!(HoldKind::Lease.as_str(), "lease");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HoldKind {
     /// A live lease.

@@ -41,6 +41,15 @@ use crate::store::{AcquireOptions, Store};
 const PATIENCE: i64 = 30_000;
 
 /// A named family of keys. Made by [`Store::lock`].
+///
+/// ```
+/// use fence_core::{Store, Ttl, Wait};
+///
+/// let store = Store::in_memory()?;
+/// let summaries = store.lock("summaries").ttl(Ttl::new(60_000)?).wait(Wait::new(5_000)?);
+/// assert!(summaries.acquire(42)?.is_some());
+/// # Ok::<(), fence_core::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Lock {
     store: Store,
@@ -50,6 +59,18 @@ pub struct Lock {
 
 /// A lease that is renewed: inside a [`Lock::hold`] until the closure ends, from [`Store::keep`] until it is released or
 /// dropped; in both until it is lost.
+///
+/// ```
+/// use fence_core::{Error, Store};
+///
+/// let store = Store::in_memory()?;
+/// let answer: Result<(), Error> = store.lock("chat").hold(42, |lease| {
+///     println!("{} with fence {}", lease.key(), lease.fence());
+///     Ok(())
+/// });
+/// answer?;
+/// # Ok::<(), Error>(())
+/// ```
 pub struct HeldLease {
     fence: Fence,
     kept: Kept,
@@ -115,24 +136,58 @@ pub(crate) fn patient() -> AcquireOptions {
 
 impl Lock {
     /// How long a lease lasts without renewal. It is renewed at a third of this.
+    ///
+    /// ```
+    /// use fence_core::{Store, Ttl};
+    ///
+    /// let lock = Store::in_memory()?.lock("chat").ttl(Ttl::new(5_000)?);
+    /// # let _ = lock;
+    /// # Ok::<(), fence_core::Error>(())
+    /// ```
     pub fn ttl(mut self, ttl: Ttl) -> Self {
         self.options.ttl = ttl;
         self
     }
 
     /// How long [`Lock::hold`] and [`Lock::acquire`] wait.
+    ///
+    /// ```
+    /// use fence_core::{Store, Wait};
+    ///
+    /// let lock = Store::in_memory()?.lock("chat").wait(Wait::MIN);
+    /// assert!(lock.acquire(42)?.is_some());
+    /// assert!(lock.acquire(42)?.is_none());
+    /// # Ok::<(), fence_core::Error>(())
+    /// ```
     pub fn wait(mut self, wait: Wait) -> Self {
         self.options.wait = wait;
         self
     }
 
     /// For how long a key stays closed after a lease that ended without release.
+    ///
+    /// ```
+    /// use fence_core::{Delay, Store};
+    ///
+    /// let payments = Store::in_memory()?.lock("payments").delay(Delay::new(60_000)?);
+    /// # let _ = payments;
+    /// # Ok::<(), fence_core::Error>(())
+    /// ```
     pub fn delay(mut self, delay: Delay) -> Self {
         self.options.delay = delay;
         self
     }
 
     /// Whether a lease ends at once when this process ends.
+    ///
+    /// ```
+    /// use fence_core::Store;
+    ///
+    /// let store = Store::in_memory()?;
+    /// store.lock("chat").bound(true).acquire(42)?;
+    /// assert!(store.holds()?.any(|hold| hold.is_ok_and(|hold| hold.bound)));
+    /// # Ok::<(), fence_core::Error>(())
+    /// ```
     pub fn bound(mut self, bound: bool) -> Self {
         self.options.bound = bound;
         self
@@ -144,6 +199,15 @@ impl Lock {
     /// # Errors
     ///
     /// As [`Store::acquire`].
+    ///
+    /// ```
+    /// use fence_core::Store;
+    ///
+    /// let store = Store::in_memory()?;
+    /// let lease = store.lock("chat").acquire(42)?.ok_or("held")?;
+    /// assert!(store.release(lease.key(), lease.fence())?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn acquire(&self, key: impl Display) -> Result<Option<Lease>> {
         self.store.acquire(&self.key(key), &self.options)
     }
@@ -238,21 +302,69 @@ impl HeldLease {
     }
 
     /// The key that is held, with the lock's name; of several the first.
+    ///
+    /// ```
+    /// use fence_core::{Error, Store};
+    ///
+    /// let store = Store::in_memory()?;
+    /// let answer: Result<(), Error> = store.lock("chat").hold(42, |lease| {
+    ///     assert_eq!(lease.key(), "chat:42");
+    ///     Ok(())
+    /// });
+    /// answer?;
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn key(&self) -> &str {
         self.kept.keys().first().map_or("", String::as_str)
     }
 
     /// The keys that are held, in their order, each once.
+    ///
+    /// ```
+    /// use fence_core::{Error, Store};
+    ///
+    /// let store = Store::in_memory()?;
+    /// let answer: Result<(), Error> = store.lock("chat").hold(42, |lease| {
+    ///     assert_eq!(lease.keys(), ["chat:42"]);
+    ///     Ok(())
+    /// });
+    /// answer?;
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn keys(&self) -> &[String] {
         self.kept.keys()
     }
 
     /// The fence to write with everything that is written under the lease.
+    ///
+    /// ```
+    /// use fence_core::{Error, Store};
+    ///
+    /// let store = Store::in_memory()?;
+    /// let answer: Result<(), Error> = store.lock("chat").hold(42, |lease| {
+    ///     assert_eq!(lease.fence().padded().len(), 40);
+    ///     Ok(())
+    /// });
+    /// answer?;
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn fence(&self) -> Fence {
         self.fence
     }
 
     /// Whether the lease has ended before the work. The fence refuses what is written late; this saves the effort.
+    ///
+    /// ```
+    /// use fence_core::{Error, Store};
+    ///
+    /// let store = Store::in_memory()?;
+    /// let answer: Result<(), Error> = store.lock("chat").hold(42, |lease| {
+    ///     assert!(!lease.is_lost());
+    ///     Ok(())
+    /// });
+    /// answer?;
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn is_lost(&self) -> bool {
         self.kept.is_lost()
     }

@@ -11,6 +11,16 @@ use crate::sqlite::Name;
 use crate::store::{AcquireOptions, Store};
 
 /// A semaphore of one key. Made by [`Store::semaphore`].
+///
+/// ```
+/// use fence_core::{Store, Wait};
+///
+/// let store = Store::in_memory()?;
+/// let gpu = store.semaphore("gpu", 1).wait(Wait::MIN);
+/// assert!(gpu.acquire()?.is_some());
+/// assert!(gpu.acquire()?.is_none());
+/// # Ok::<(), fence_core::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Semaphore {
     store: Store,
@@ -22,6 +32,18 @@ pub struct Semaphore {
 
 /// A permit that is renewed: inside a [`Semaphore::hold`] until the closure ends, from [`Store::keep_permit`] until it is
 /// released or dropped; in both until it is lost.
+///
+/// ```
+/// use fence_core::{Error, Store};
+///
+/// let store = Store::in_memory()?;
+/// let answer: Result<(), Error> = store.semaphore("gpu", 3).hold(|permit| {
+///     println!("{}", permit.id());
+///     Ok(())
+/// });
+/// answer?;
+/// # Ok::<(), Error>(())
+/// ```
 pub struct HeldPermit {
     permit: PermitId,
     kept: Kept,
@@ -80,18 +102,44 @@ impl Store {
 
 impl Semaphore {
     /// How long a permit lasts without renewal.
+    ///
+    /// ```
+    /// use fence_core::{Store, Ttl};
+    ///
+    /// let gpu = Store::in_memory()?.semaphore("gpu", 3).ttl(Ttl::new(5_000)?);
+    /// # let _ = gpu;
+    /// # Ok::<(), fence_core::Error>(())
+    /// ```
     pub fn ttl(mut self, ttl: Ttl) -> Self {
         self.options.ttl = ttl;
         self
     }
 
     /// How long [`Semaphore::hold`] and [`Semaphore::acquire`] wait.
+    ///
+    /// ```
+    /// use fence_core::{Store, Wait};
+    ///
+    /// let gpu = Store::in_memory()?.semaphore("gpu", 1).wait(Wait::MIN);
+    /// assert!(gpu.acquire()?.is_some());
+    /// assert!(gpu.acquire()?.is_none());
+    /// # Ok::<(), fence_core::Error>(())
+    /// ```
     pub fn wait(mut self, wait: Wait) -> Self {
         self.options.wait = wait;
         self
     }
 
     /// Whether a permit ends at once when this process ends.
+    ///
+    /// ```
+    /// use fence_core::Store;
+    ///
+    /// let store = Store::in_memory()?;
+    /// store.semaphore("gpu", 3).bound(true).acquire()?;
+    /// assert!(store.holds()?.any(|hold| hold.is_ok_and(|hold| hold.bound)));
+    /// # Ok::<(), fence_core::Error>(())
+    /// ```
     pub fn bound(mut self, bound: bool) -> Self {
         self.options.bound = bound;
         self
@@ -103,6 +151,15 @@ impl Semaphore {
     /// # Errors
     ///
     /// As [`Store::acquire_permit`].
+    ///
+    /// ```
+    /// use fence_core::Store;
+    ///
+    /// let store = Store::in_memory()?;
+    /// let permit = store.semaphore("gpu", 3).acquire()?.ok_or("full")?;
+    /// assert!(store.release_permit("gpu", permit)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn acquire(&self) -> Result<Option<PermitId>> {
         self.store
             .acquire_permit(&self.key, Limit::new(self.limit)?, &self.options, &|| false)
@@ -114,6 +171,18 @@ impl Semaphore {
     ///
     /// What the work gives; [`Error::Held`] when the wait was over, and the work did not run; [`Error::PermitLost`] when
     /// the work succeeded and the permit had ended before it; those of [`Store::acquire_permit`].
+    ///
+    /// ```
+    /// use fence_core::{Error, Store};
+    ///
+    /// let store = Store::in_memory()?;
+    /// let answer: Result<(), Error> = store.semaphore("gpu", 3).hold(|permit| {
+    ///     assert!(!permit.is_lost());
+    ///     Ok(())
+    /// });
+    /// answer?;
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn hold<T, E: From<Error>>(
         &self,
         work: impl FnOnce(&HeldPermit) -> std::result::Result<T, E>,
@@ -131,6 +200,16 @@ impl Semaphore {
     /// # Errors
     ///
     /// As [`Semaphore::hold`], but for [`Error::Held`].
+    ///
+    /// ```
+    /// use fence_core::{Error, Store};
+    ///
+    /// let store = Store::in_memory()?;
+    /// let gpu = store.semaphore("gpu", 1);
+    /// let ran: Result<_, Error> = gpu.try_hold(|_| gpu.try_hold(|_| Ok::<_, Error>("no room")));
+    /// assert_eq!(ran?, Some(None));
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn try_hold<T, E: From<Error>>(
         &self,
         work: impl FnOnce(&HeldPermit) -> std::result::Result<T, E>,
@@ -166,16 +245,52 @@ impl HeldPermit {
     }
 
     /// The permit's id.
+    ///
+    /// ```
+    /// use fence_core::{Error, Store};
+    ///
+    /// let store = Store::in_memory()?;
+    /// let answer: Result<(), Error> = store.semaphore("gpu", 3).hold(|permit| {
+    ///     assert!(permit.id().to_string().starts_with("permit-"));
+    ///     Ok(())
+    /// });
+    /// answer?;
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn id(&self) -> PermitId {
         self.permit
     }
 
     /// Whether the permit has ended before the work.
+    ///
+    /// ```
+    /// use fence_core::{Error, Store};
+    ///
+    /// let store = Store::in_memory()?;
+    /// let answer: Result<(), Error> = store.semaphore("gpu", 3).hold(|permit| {
+    ///     assert!(!permit.is_lost());
+    ///     Ok(())
+    /// });
+    /// answer?;
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn is_lost(&self) -> bool {
         self.kept.is_lost()
     }
 
     /// Has `call` run, on another thread, when the permit is lost; at once if it is lost already.
+    ///
+    /// ```
+    /// use fence_core::{Error, Store};
+    ///
+    /// let store = Store::in_memory()?;
+    /// let answer: Result<(), Error> = store.semaphore("gpu", 3).hold(|permit| {
+    ///     permit.on_lost(|| eprintln!("the permit was lost"));
+    ///     Ok(())
+    /// });
+    /// answer?;
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn on_lost(&self, call: impl FnOnce() + Send + 'static) {
         self.kept.on_lost(call);
     }

@@ -73,6 +73,13 @@ impl Store {
     ///
     /// [`Error::Path`], [`Error::Io`], [`Error::NotAStore`], [`Error::NewerFormat`], [`Error::HardLinked`],
     /// [`Error::Busy`], [`Error::Sqlite`].
+    ///
+    /// ```
+    /// let folder = tempfile::tempdir()?;
+    /// let store = fence_core::Store::open(folder.path().join("kv.db"))?;
+    /// assert!(store.path().is_absolute());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let engine = sqlite::find(path.as_ref())?;
         engine.ensure_open()?;
@@ -205,6 +212,15 @@ impl Store {
     /// # Errors
     ///
     /// [`Error::Key`], and those of the file.
+    ///
+    /// ```
+    /// use fence_core::{AcquireOptions, Store};
+    ///
+    /// let store = Store::in_memory()?;
+    /// assert!(store.acquire("job", &AcquireOptions::default())?.is_some());
+    /// assert!(store.acquire("job", &AcquireOptions::default())?.is_none());
+    /// # Ok::<(), fence_core::Error>(())
+    /// ```
     pub fn acquire(&self, key: &str, options: &AcquireOptions) -> Result<Option<Lease>> {
         self.acquire_unless(key, options, &|| false)
     }
@@ -260,6 +276,16 @@ impl Store {
     /// # Errors
     ///
     /// As [`Store::acquire`].
+    ///
+    /// ```
+    /// use fence_core::{AcquireOptions, Store};
+    ///
+    /// let store = Store::in_memory()?;
+    /// let lease = store.acquire("job", &AcquireOptions::default())?.ok_or("held")?;
+    /// assert!(store.release("job", lease.fence())?);
+    /// assert!(!store.release("job", lease.fence())?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn release(&self, key: &str, fence: Fence) -> Result<bool> {
         self.engine.release(Key::new(key)?, Name::Lease(fence))
     }
@@ -314,6 +340,16 @@ impl Store {
     /// # Errors
     ///
     /// Those of the file.
+    ///
+    /// ```
+    /// use fence_core::{AcquireOptions, Store};
+    ///
+    /// let store = Store::in_memory()?;
+    /// let fence = store.acquire_all(&["from", "to"], &AcquireOptions::default(), &|| false)?.ok_or("held")?;
+    /// assert!(store.release_all(fence)?);
+    /// assert!(!store.release_all(fence)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn release_all(&self, fence: Fence) -> Result<bool> {
         self.engine.release_all(fence)
     }
@@ -371,6 +407,16 @@ impl Store {
     /// # Errors
     ///
     /// As [`Store::acquire`].
+    ///
+    /// ```
+    /// use fence_core::{AcquireOptions, Limit, Store};
+    ///
+    /// let store = Store::in_memory()?;
+    /// let permit = store.acquire_permit("gpu", Limit::MIN, &AcquireOptions::default(), &|| false)?.ok_or("full")?;
+    /// assert!(store.release_permit("gpu", permit)?);
+    /// assert!(!store.release_permit("gpu", permit)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn release_permit(&self, key: &str, permit: PermitId) -> Result<bool> {
         self.engine.release(Key::new(key)?, Name::Permit(permit))
     }
@@ -476,6 +522,15 @@ fn permit_of(granted: Granted) -> Option<PermitId> {
 }
 
 /// The rows of [`Store::holds`].
+///
+/// ```
+/// use fence_core::{AcquireOptions, Store};
+///
+/// let store = Store::in_memory()?;
+/// store.acquire("job", &AcquireOptions::default())?;
+/// assert_eq!(store.holds()?.count(), 1);
+/// # Ok::<(), fence_core::Error>(())
+/// ```
 pub struct Holds {
     engine: Arc<Engine>,
     mark: PageMark,
