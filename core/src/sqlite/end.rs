@@ -4,6 +4,8 @@
 //! a lease that ran out while the lock was waited for is over. Nothing is ever inserted, so nothing is revived. A permit
 //! is the same row with an id in place of the fence.
 
+use std::cell::Cell;
+
 use rusqlite::{OptionalExtension, params};
 
 use super::grant::Request;
@@ -85,6 +87,8 @@ impl Engine {
         let Some((permit, epoch, count)) = name.columns() else {
             return Ok(false);
         };
+        // What was released counts as released, also if the call begins anew because the files were away for a moment.
+        let mut ever = false;
         self.call(|session, _| {
             let release = |ties: Ties| {
                 let mut delete = session.db.prepare_cached(RELEASE)?;
@@ -113,11 +117,8 @@ impl Engine {
             };
             // A release that a file gets within LOOK_MS of its end is one that came just before it.
             let done = |released| {
-                if released {
-                    Done::Read(released)
-                } else {
-                    Done::Written(released)
-                }
+                ever |= released;
+                if ever { Done::Read(ever) } else { Done::Written(ever) }
             };
             run().map(done).map_err(session.failed("releasing a lease"))
         })
@@ -161,6 +162,8 @@ impl Engine {
 
     /// Ends a lease of several keys. Whether any of them was live.
     pub(crate) fn release_all(&self, fence: Fence) -> Result<bool> {
+        // As in `release`: what was released counts as released.
+        let ever = Cell::new(false);
         self.end_all(fence, "releasing a lease of several keys", |session, keys| {
             let mut delete = session
                 .db
@@ -172,7 +175,8 @@ impl Engine {
                     fence.count().get().cast_signed()
                 ])?;
             }
-            Ok(keys.iter().any(|part| part.live))
+            ever.set(ever.get() || keys.iter().any(|part| part.live));
+            Ok(ever.get())
         })
     }
 
