@@ -11,6 +11,7 @@
 //! | `grant-begins` | nothing is read yet; the process has its token if the grant is to be bound |
 //! | `grant-before-commit` | everything of a grant is written, nothing is committed |
 //! | `grant-after-commit` | a grant is committed, the caller has not heard of it |
+//! | `release-after-commit` | a release, or any change of a lease of several keys, is committed, the caller has not heard of it |
 //! | `epoch-before-commit` | an opening has lifted the epoch and not committed it |
 //! | `epoch-after-commit` | the epoch is on the disk, the files are not noted yet |
 //! | `checkpoint-before` | the write lock is held, the checkpoint begins |

@@ -7,6 +7,8 @@
 //! |---|---|
 //! | `acquire KEY TTL [WAIT [bound]]` | the fence, or `held` |
 //! | `renew KEY FENCE [TTL]`, `release KEY FENCE` | `1` or `0` |
+//! | `acquire-all KEY+KEY TTL` | the fence, or `held` |
+//! | `release-all FENCE` | `1` or `0` |
 //! | `permit KEY LIMIT TTL [WAIT]` | the permit, or `held` |
 //! | `renew-permit KEY PERMIT`, `release-permit KEY PERMIT` | `1` or `0` |
 //! | `advance FENCE`, `epoch` | the epoch |
@@ -64,6 +66,16 @@ fn answer(store: &Store, words: &[&str]) -> Result<String, Box<dyn Error>> {
             yes(store.renew(key, fence_of(fence)?, ttl.map(Ttl::new).transpose()?)?)
         }
         ["release", key, fence] => yes(store.release(key, fence_of(fence)?)?),
+        ["acquire-all", keys, ttl] => {
+            let options = AcquireOptions {
+                ttl: Ttl::new(ttl.parse()?)?,
+                ..AcquireOptions::default()
+            };
+            let keys: Vec<_> = keys.split('+').collect();
+            let fence = store.acquire_all(&keys, &options, &|| false)?;
+            fence.map_or_else(held, |fence| fence.wire().to_string())
+        }
+        ["release-all", fence] => yes(store.release_all(fence_of(fence)?)?),
         ["permit", key, limit, ttl, rest @ ..] => {
             let options = AcquireOptions {
                 ttl: Ttl::new(ttl.parse()?)?,

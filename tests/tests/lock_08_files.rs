@@ -320,3 +320,27 @@ fn lock_01_a_grant_is_bound_by_the_file_that_stands_beside_the_store_when_it_is_
         assert_eq!(worker.ask("acquire bound 1000"), "held");
     }
 }
+
+#[test]
+fn lock_04_a_release_after_which_the_files_changed_has_released() {
+    for suffix in ["-fence", "-shm"] {
+        for (acquire, release) in [("acquire k", "release k"), ("acquire-all k+l", "release-all")] {
+            let folder = folder();
+            let store = folder.path().join("kv.db");
+            let mut other = Worker::start(WORKER, &store);
+            let mut holder = Worker::plan(WORKER, &store)
+                .env("FENCE_FAULT", "stop:release-after-commit")
+                .start();
+            let fence: u128 = holder.ask(&format!("{acquire} {LONG}")).parse().expect("a fence");
+            holder.tell(&format!("{release} {fence}"));
+            holder.process().wait_until_stopped();
+            // Until a look at the files from before this is no longer believed.
+            assert!(other.acquire("k", 30) > fence);
+            assert!(other.ask("acquire k 1 60000").parse::<u128>().is_ok());
+            run("rm", &[&beside(&store, suffix)]);
+            holder.process().go_on();
+            assert_eq!(holder.answer(), "1", "{release} {suffix}");
+            assert_eq!(holder.ask(&format!("{release} {fence}")), "0", "{release} {suffix}");
+        }
+    }
+}

@@ -4,14 +4,13 @@
 //! a lease that ran out while the lock was waited for is over. Nothing is ever inserted, so nothing is revived. A permit
 //! is the same row with an id in place of the fence.
 
-use std::cell::Cell;
-
 use rusqlite::{OptionalExtension, params};
 
 use super::grant::Request;
 use super::term::{Standing, Term};
 use super::{Done, Engine, Session};
 use crate::error::Result;
+use crate::fault;
 use crate::fence::Fence;
 use crate::key::Key;
 use crate::limits::Ttl;
@@ -87,8 +86,8 @@ impl Engine {
         let Some((permit, epoch, count)) = name.columns() else {
             return Ok(false);
         };
-        // What was released counts as released, also if the call begins anew because the files were away for a moment.
-        let mut ever = false;
+        // Whether an earlier try, after which the files were seen to have changed, has released it: then it is released.
+        let mut before = false;
         self.call(|session, _| {
             let release = |ties: Ties| {
                 let mut delete = session.db.prepare_cached(RELEASE)?;
@@ -116,11 +115,10 @@ impl Engine {
                 Ok(released)
             };
             // A release that a file gets within LOOK_MS of its end is one that came just before it.
-            let done = |released| {
-                ever |= released;
-                if ever { Done::Read(ever) } else { Done::Written(ever) }
-            };
-            run().map(done).map_err(session.failed("releasing a lease"))
+            let released = run().map_err(session.failed("releasing a lease"))?;
+            fault::point("release-after-commit");
+            before |= released;
+            Ok(if before { Done::Read(true) } else { Done::Written(false) })
         })
     }
 
@@ -162,8 +160,8 @@ impl Engine {
 
     /// Ends a lease of several keys. Whether any of them was live.
     pub(crate) fn release_all(&self, fence: Fence) -> Result<bool> {
-        // As in `release`: what was released counts as released.
-        let ever = Cell::new(false);
+        // As of one key: what an earlier try has released is released.
+        let mut before = false;
         self.end_all(fence, "releasing a lease of several keys", |session, keys| {
             let mut delete = session
                 .db
@@ -175,8 +173,8 @@ impl Engine {
                     fence.count().get().cast_signed()
                 ])?;
             }
-            ever.set(ever.get() || keys.iter().any(|part| part.live));
-            Ok(ever.get())
+            before |= keys.iter().any(|part| part.live);
+            Ok(before)
         })
     }
 
@@ -185,14 +183,14 @@ impl Engine {
         &self,
         fence: Fence,
         doing: &'static str,
-        work: impl Fn(&Session<'_>, &[Part]) -> rusqlite::Result<bool>,
+        mut work: impl FnMut(&Session<'_>, &[Part]) -> rusqlite::Result<bool>,
     ) -> Result<bool> {
         let name = Name::Lease(fence);
         let Some((_, epoch, count)) = name.columns() else {
             return Ok(false);
         };
         self.call(|session, _| {
-            let run = || -> rusqlite::Result<bool> {
+            let mut run = || -> rusqlite::Result<bool> {
                 session.run("begin immediate")?;
                 let now = session.clock.now_ms();
                 let keys = session
@@ -213,6 +211,7 @@ impl Engine {
                     .collect::<rusqlite::Result<Vec<_>>>()?;
                 let done = work(session, &keys)?;
                 session.run("commit")?;
+                fault::point("release-after-commit");
                 Ok(done)
             };
             run().map(Done::Written).map_err(session.failed(doing))
