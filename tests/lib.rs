@@ -27,11 +27,11 @@
 //! | module | idea |
 //! |---|---|
 //! | [`extension`] | builds the release library once and says where it is |
-//! | [`program`] | builds the program `fence` once and says where it is |
+//! | [`mod@program`] | builds the program `fence` once and says where it is |
 //! | [`host`] | finds a host, runs it to its end with a deadline, gives its [`Answer`] |
 //! | [`process`] | a host that lives on: lines in, lines out, stop, continue, kill |
 //! | [`shell`], [`python`] | the two hosts |
-//! | [`line`] | who stands in line for a key, read from kv.db |
+//! | [`mod@line`] | who stands in line for a key, read from kv.db |
 //! | [`node`] | Node and Bun with their packages, ours among them |
 //! | [`go`] | Go with its SQLite driver and our module |
 //! | [`floor`] | the oldest SQLite that will do, as a shell |
