@@ -16,11 +16,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use crate::engine::{Engine, Granted, Name, Request};
 use crate::error::{Error, Result};
 use crate::key::Key;
 use crate::limits::Ttl;
 use crate::shown;
-use crate::sqlite::{Engine, Granted, Name, Request};
 
 /// The shortest pause between two renewals, so that a ttl of a few milliseconds does not spin.
 const SHORTEST: Duration = Duration::from_millis(1);
@@ -36,7 +36,7 @@ pub(crate) struct Kept {
 }
 
 struct Shared {
-    engine: Arc<Engine>,
+    engine: Arc<dyn Engine>,
     /// What is held under the name: one key, or several under one fence.
     keys: Vec<String>,
     several: bool,
@@ -58,7 +58,7 @@ struct State {
 
 impl Kept {
     /// Begins to renew what was granted just now.
-    pub(crate) fn begin(engine: &Arc<Engine>, request: &Request<'_>, granted: Granted) -> Result<Self> {
+    pub(crate) fn begin(engine: &Arc<dyn Engine>, request: &Request<'_>, granted: Granted) -> Result<Self> {
         let shared = Arc::new(Shared {
             engine: Arc::clone(engine),
             keys: request.keys.iter().map(|key| key.as_str().to_owned()).collect(),

@@ -66,6 +66,7 @@
 compile_error!("fence-core stands on POSIX record locks: Linux and macOS are supported");
 
 pub mod clock;
+mod engine;
 pub mod error;
 mod fault;
 pub mod fence;
@@ -79,7 +80,6 @@ mod semaphore;
 pub mod shown;
 mod sqlite;
 mod store;
-mod wait;
 
 pub use error::{Error, Result};
 pub use fence::{Count, Epoch, Fence, FenceError, NotAFence, Padded, Wire};

@@ -28,13 +28,13 @@
 
 use std::fmt::Display;
 
+use crate::engine::Name;
 use crate::error::{Error, Result};
 use crate::fence::Fence;
 use crate::keep::Kept;
 use crate::lease::Lease;
 use crate::limits::{Delay, Ttl, Wait};
 use crate::shown;
-use crate::sqlite::Name;
 use crate::store::{AcquireOptions, Store};
 
 /// How long a hold waits unless said otherwise: as long as a lease lasts whose holder has died.

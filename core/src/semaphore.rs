@@ -1,13 +1,13 @@
 //! A semaphore: at most so many permits of a key are live. A permit is no fence: three valid holders at once would refuse
 //! each other's writes.
 
+use crate::engine::Name;
 use crate::error::{Error, Result};
 use crate::keep::Kept;
 use crate::limits::{Limit, Ttl, Wait};
 use crate::lock::patient;
 use crate::permit::PermitId;
 use crate::shown;
-use crate::sqlite::Name;
 use crate::store::{AcquireOptions, Store};
 
 /// A semaphore of one key. Made by [`Store::semaphore`].

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::clock::{Clock, SystemClock};
+use crate::engine::{Engine, Granted, Name, PageMark, Request};
 use crate::error::{Error, Result};
 use crate::fence::{Epoch, Fence};
 use crate::keep::Kept;
@@ -12,8 +13,7 @@ use crate::key::Key;
 use crate::lease::{Hold, Lease};
 use crate::limits::{Delay, Limit, Ttl, Wait};
 use crate::permit::PermitId;
-use crate::sqlite::{self, Engine, Granted, Name, PageMark, Request};
-use crate::wait;
+use crate::sqlite;
 
 /// How many keys one lease may hold.
 const MOST_KEYS: usize = 1_000;
@@ -61,7 +61,7 @@ pub struct AcquireOptions {
 /// ```
 #[derive(Clone)]
 pub struct Store {
-    engine: Arc<Engine>,
+    engine: Arc<dyn Engine>,
 }
 
 impl Store {
@@ -97,7 +97,7 @@ impl Store {
     /// # Ok::<(), fence_core::Error>(())
     /// ```
     pub fn in_memory() -> Result<Self> {
-        Self::with_engine(Engine::in_memory(Arc::new(SystemClock)))
+        Self::with_engine(sqlite::Engine::in_memory(Arc::new(SystemClock)))
     }
 
     /// Opens the file with a clock of one's own and a connection of its own, as another process would. For tests.
@@ -116,7 +116,7 @@ impl Store {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn with_clock(path: impl AsRef<Path>, clock: impl Clock) -> Result<Self> {
-        Self::with_engine(Engine::alone(path.as_ref(), Arc::new(clock))?)
+        Self::with_engine(sqlite::Engine::alone(path.as_ref(), Arc::new(clock))?)
     }
 
     /// The path that [`Store::open`] would use for this one, without opening anything.
@@ -156,7 +156,7 @@ impl Store {
         sqlite::peek_epoch(path.as_ref())
     }
 
-    fn with_engine(engine: Engine) -> Result<Self> {
+    fn with_engine(engine: sqlite::Engine) -> Result<Self> {
         engine.ensure_open()?;
         Ok(Self {
             engine: Arc::new(engine),
@@ -458,7 +458,8 @@ impl Store {
     ) -> Result<Option<Kept>> {
         let keys = checked(keys)?;
         let request = request(&keys, limit, keys.len() > 1, options);
-        wait::acquire(&self.engine, &request, options.wait, interrupted)?
+        self.engine
+            .acquire(&request, options.wait, interrupted)?
             .map(|granted| Kept::begin(&self.engine, &request, granted))
             .transpose()
     }
@@ -472,7 +473,7 @@ impl Store {
         interrupted: &dyn Fn() -> bool,
     ) -> Result<Option<Granted>> {
         let request = request(keys, limit, several, options);
-        wait::acquire(&self.engine, &request, options.wait, interrupted)
+        self.engine.acquire(&request, options.wait, interrupted)
     }
 }
 
@@ -532,7 +533,7 @@ fn permit_of(granted: Granted) -> Option<PermitId> {
 /// # Ok::<(), fence_core::Error>(())
 /// ```
 pub struct Holds {
-    engine: Arc<Engine>,
+    engine: Arc<dyn Engine>,
     mark: PageMark,
     page: std::vec::IntoIter<Hold>,
     ended: bool,

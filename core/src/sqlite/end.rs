@@ -6,22 +6,14 @@
 
 use rusqlite::{OptionalExtension, params};
 
-use super::grant::Request;
 use super::term::{Standing, Term};
 use super::{Done, Engine, Session};
+use crate::engine::{Name, Request};
 use crate::error::Result;
 use crate::fault;
 use crate::fence::Fence;
 use crate::key::Key;
 use crate::limits::Ttl;
-use crate::permit::PermitId;
-
-/// What a lease or permit is named by, besides its key.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Name {
-    Lease(Fence),
-    Permit(PermitId),
-}
 
 impl Name {
     /// Permit, epoch and count as the row has them; nothing if no row can.
@@ -58,7 +50,7 @@ const UNTIED: Ties = Ties { process: 0, several: 0 };
 
 impl Engine {
     /// Lets the lease last for `ttl` from now, or for as long as it was last given. Whether it is live.
-    pub(crate) fn renew(&self, key: Key<'_>, name: Name, ttl: Option<Ttl>) -> Result<bool> {
+    pub(super) fn renew(&self, key: Key<'_>, name: Name, ttl: Option<Ttl>) -> Result<bool> {
         let Some((permit, epoch, count)) = name.columns() else {
             return Ok(false); // No store gave such a fence.
         };
@@ -82,7 +74,7 @@ impl Engine {
     }
 
     /// Ends the lease. Whether it was live.
-    pub(crate) fn release(&self, key: Key<'_>, name: Name) -> Result<bool> {
+    pub(super) fn release(&self, key: Key<'_>, name: Name) -> Result<bool> {
         let Some((permit, epoch, count)) = name.columns() else {
             return Ok(false);
         };
@@ -123,7 +115,7 @@ impl Engine {
     }
 
     /// Ends what was granted, for whoever does not want it after all.
-    pub(crate) fn give_back(&self, request: &Request<'_>, name: Name) -> Result<bool> {
+    pub(super) fn give_back(&self, request: &Request<'_>, name: Name) -> Result<bool> {
         match (name, request.keys) {
             (Name::Lease(fence), _) if request.several => self.release_all(fence),
             (_, [key]) => self.release(*key, name),
@@ -134,7 +126,7 @@ impl Engine {
     /// Lets every key of a lease of several last for `ttl` from now. Whether all of them are live; else nothing changes.
     /// One that was released by itself is no longer of them. One that was lost is, also when its row is another's by now:
     /// so the rows that are left are counted.
-    pub(crate) fn renew_all(&self, fence: Fence, ttl: Option<Ttl>) -> Result<bool> {
+    pub(super) fn renew_all(&self, fence: Fence, ttl: Option<Ttl>) -> Result<bool> {
         self.end_all(fence, "renewing a lease of several keys", |session, keys| {
             let live = !keys.is_empty()
                 && keys
@@ -159,7 +151,7 @@ impl Engine {
     }
 
     /// Ends a lease of several keys. Whether any of them was live.
-    pub(crate) fn release_all(&self, fence: Fence) -> Result<bool> {
+    pub(super) fn release_all(&self, fence: Fence) -> Result<bool> {
         // As of one key: what an earlier try has released is released.
         let mut before = false;
         self.end_all(fence, "releasing a lease of several keys", |session, keys| {

@@ -15,35 +15,14 @@ use rusqlite::{Row, params};
 
 use super::line::{self, Place};
 use super::term::{self, Standing, Term};
-use super::{Done, Engine, Name, Session, reap};
+use super::{Done, Engine, Session, reap};
+use crate::engine::{Granted, Name, Request};
 use crate::error::Result;
 use crate::fault;
 use crate::fence::{Count, Epoch, Fence};
 use crate::key::Key;
-use crate::limits::{Delay, Limit, Ttl};
+use crate::limits::Limit;
 use crate::permit::PermitId;
-
-/// What is asked for.
-pub(crate) struct Request<'a> {
-    /// One key, or several that are taken under one fence, all or none. Without doubles.
-    pub(crate) keys: &'a [Key<'a>],
-    /// Of a permit: how many of the key's permits may be live with it.
-    pub(crate) limit: Option<Limit>,
-    /// Whether it is a lease of several keys, even if only one was named.
-    pub(crate) several: bool,
-    pub(crate) ttl: Ttl,
-    pub(crate) delay: Delay,
-    /// Whether it ends with this process.
-    pub(crate) bound: bool,
-}
-
-/// What was granted.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Granted {
-    pub(crate) name: Name,
-    /// When it ends if it is not renewed, by the lease clock.
-    pub(crate) until: i64,
-}
 
 /// What came of one attempt.
 pub(crate) enum Attempt {

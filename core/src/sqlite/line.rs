@@ -14,9 +14,9 @@ use std::sync::Arc;
 
 use rusqlite::params;
 
-use super::grant::Request;
 use super::sidecar::Sidecar;
 use super::{Done, Engine, Session};
+use crate::engine::Request;
 use crate::error::Result;
 use crate::key::Key;
 

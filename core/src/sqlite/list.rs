@@ -4,6 +4,7 @@ use rusqlite::params;
 
 use super::term::{Standing, Term};
 use super::{Done, Engine};
+use crate::engine::PageMark;
 use crate::error::Result;
 use crate::fence::{Count, Epoch, Fence};
 use crate::lease::{Hold, HoldKind};
@@ -12,16 +13,9 @@ use crate::permit::PermitId;
 /// How many rows are read at once.
 const PAGE: i64 = 256;
 
-/// Up to where a listing has come.
-#[derive(Debug, Default)]
-pub(crate) struct PageMark {
-    key: String,
-    permit: Vec<u8>,
-}
-
 impl Engine {
     /// The next page of live leases and permits and of keys in delay, in the order of their keys. Nothing after the last.
-    pub(crate) fn page(&self, mark: &mut PageMark) -> Result<Option<Vec<Hold>>> {
+    pub(super) fn page(&self, mark: &mut PageMark) -> Result<Option<Vec<Hold>>> {
         self.call(|session, _| {
             let mut read = || -> rusqlite::Result<Option<Vec<Hold>>> {
                 let now = session.clock.now_ms();

@@ -16,11 +16,12 @@
 //! | `end.rs` | renewing and releasing |
 //! | `line.rs` | who is served next |
 //! | `reap.rs` | removing what is over |
+//! | `wait.rs` | waiting for a turn |
 //! | `list.rs` | reading what is live |
 //!
 //! Every call goes through [`Engine::call`], which has the rules that all calls share in one place.
 
-pub(crate) mod busy;
+mod busy;
 mod connection;
 mod end;
 mod epoch;
@@ -35,6 +36,7 @@ mod registry;
 mod schema;
 mod sidecar;
 mod term;
+mod wait;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,15 +45,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rusqlite::{Connection, ffi};
 
 use crate::clock::Clock;
+use crate::engine::{self, Granted, Name, PageMark, Request};
 use crate::error::{Error, Result};
 use crate::fence::{Count, Epoch, Fence};
+use crate::key::Key;
+use crate::lease::Hold;
+use crate::limits::{Ttl, Wait};
 use connection::Conn;
 use sidecar::Sidecar;
 
-pub(crate) use end::Name;
-pub(crate) use grant::{Attempt, Granted, Request};
-pub(crate) use line::Place;
-pub(crate) use list::PageMark;
 pub(crate) use registry::{find, locate, peek_epoch};
 
 /// The path of a store in memory.
@@ -139,15 +141,6 @@ impl Engine {
     /// An engine of its own on the file, beside the process's other one: as if another process had opened it.
     pub(crate) fn alone(path: &Path, clock: Arc<dyn Clock>) -> Result<Self> {
         Ok(Self::new(location::resolve(path)?, clock))
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// The time by the lease clock, in milliseconds.
-    pub(crate) fn now_ms(&self) -> i64 {
-        self.clock.now_ms()
     }
 
     fn is_in_memory(&self) -> bool {
@@ -267,6 +260,49 @@ impl Engine {
             let epoch = epoch::advance(session.db, session.path, session.clock, fence)?;
             Ok(Done::Written(epoch))
         })
+    }
+}
+
+impl engine::Engine for Engine {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// By the lease clock.
+    fn now_ms(&self) -> i64 {
+        self.clock.now_ms()
+    }
+
+    fn epoch(&self) -> Result<Epoch> {
+        self.epoch()
+    }
+
+    fn advance(&self, fence: Fence) -> Result<Epoch> {
+        self.advance(fence)
+    }
+
+    fn acquire(&self, request: &Request<'_>, wait: Wait, interrupted: &dyn Fn() -> bool) -> Result<Option<Granted>> {
+        wait::acquire(self, request, wait, interrupted)
+    }
+
+    fn renew(&self, key: Key<'_>, name: Name, ttl: Option<Ttl>) -> Result<bool> {
+        self.renew(key, name, ttl)
+    }
+
+    fn release(&self, key: Key<'_>, name: Name) -> Result<bool> {
+        self.release(key, name)
+    }
+
+    fn renew_all(&self, fence: Fence, ttl: Option<Ttl>) -> Result<bool> {
+        self.renew_all(fence, ttl)
+    }
+
+    fn release_all(&self, fence: Fence) -> Result<bool> {
+        self.release_all(fence)
+    }
+
+    fn page(&self, mark: &mut PageMark) -> Result<Option<Vec<Hold>>> {
+        self.page(mark)
     }
 }
 

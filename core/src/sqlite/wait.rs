@@ -10,9 +10,12 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use super::grant::Attempt;
+use super::line::Place;
+use super::{Engine, busy};
+use crate::engine::{Granted, Request};
 use crate::error::{Error, Result};
 use crate::limits::Wait;
-use crate::sqlite::{Attempt, Engine, Granted, Place, Request, busy};
 
 /// How often the first in line asks.
 const NEXT: Duration = Duration::from_millis(1);
@@ -20,7 +23,7 @@ const NEXT: Duration = Duration::from_millis(1);
 const FAR: Duration = Duration::from_millis(25);
 
 /// Asks until it is granted, the time is over, or `interrupted` says so. Nothing if the time is over.
-pub(crate) fn acquire(
+pub(super) fn acquire(
     engine: &Engine,
     request: &Request<'_>,
     wait: Wait,
