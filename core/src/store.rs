@@ -163,6 +163,21 @@ impl Store {
         })
     }
 
+    /// Lets go of the store, as dropping this does; the last handle of a process closes the store's connection.
+    ///
+    /// Dropping alone may leave that to a fork that is under way on another thread. When `close` returns the connection
+    /// is closed if this was the last handle, whoever closed it: from then on the SQLite beneath may be unloaded.
+    ///
+    /// ```
+    /// let store = fence_core::Store::in_memory()?;
+    /// store.close();
+    /// # Ok::<(), fence_core::Error>(())
+    /// ```
+    pub fn close(self) {
+        drop(self);
+        sqlite::wait_for_fork();
+    }
+
     /// The file's absolute path without symbolic links; `:memory:` of a store in memory.
     ///
     /// ```

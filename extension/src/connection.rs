@@ -11,7 +11,7 @@ use fence_core::{Epoch, Store};
 use rusqlite::ffi;
 
 use crate::answer::SqlError;
-use crate::host;
+use crate::host::{self, Guest};
 use crate::store::choice;
 
 /// The connections that have our functions, by address. A connection's entry leaves with its last function, which SQLite
@@ -25,6 +25,8 @@ pub(crate) struct HostConnection {
     complete: AtomicBool,
     /// The store that it uses, once it was needed or chosen.
     store: Mutex<Option<Store>>,
+    /// The last field, and so the last to go: what stands above it may call the host when it is dropped.
+    _guest: Guest,
 }
 
 // SAFETY: the handle may be used on any thread, for a SQLite without threads is refused at load; SQLite calls our
@@ -35,7 +37,7 @@ unsafe impl Sync for HostConnection {}
 
 impl HostConnection {
     /// What belongs to this connection: the same at every load into it.
-    pub(crate) fn of(db: *mut ffi::sqlite3) -> Arc<Self> {
+    pub(crate) fn of(db: *mut ffi::sqlite3, guest: &Guest) -> Arc<Self> {
         let mut connections = connections();
         if let Some(known) = connections.get(&db.addr()).and_then(Weak::upgrade) {
             return known;
@@ -44,6 +46,7 @@ impl HostConnection {
             db,
             complete: AtomicBool::new(false),
             store: Mutex::new(None),
+            _guest: guest.another(),
         });
         connections.insert(db.addr(), Arc::downgrade(&new));
         new
@@ -79,7 +82,12 @@ impl HostConnection {
     /// Uses this store from now on.
     pub(crate) fn set_store(&self, chosen: Store) -> Store {
         let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
-        store.insert(chosen).clone()
+        let before = store.replace(chosen.clone());
+        drop(store);
+        if let Some(before) = before {
+            before.close();
+        }
+        chosen
     }
 
     /// Whether the host wants the running statement to stop.
@@ -101,6 +109,10 @@ impl HostConnection {
 impl Drop for HostConnection {
     fn drop(&mut self) {
         connections().remove(&self.db.addr());
+        // Once the guest has gone the host may be unloaded, so the store's own connection goes before.
+        if let Some(store) = self.store.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+            store.close();
+        }
     }
 }
 

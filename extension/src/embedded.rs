@@ -7,6 +7,7 @@
 
 use rusqlite::Connection;
 
+use crate::host::Guest;
 use crate::register::{self, Scope, barrier};
 
 /// Gives this connection every function and table.
@@ -17,7 +18,7 @@ use crate::register::{self, Scope, barrier};
 pub fn register(db: &Connection) -> Result<(), String> {
     barrier("the registration", || {
         // SAFETY: the connection is open, and borrowed for as long as this runs.
-        unsafe { register::register(db.handle(), Scope::Everything) }
+        unsafe { register::register(db.handle(), Scope::Everything, &Guest) }
     })
     .map_err(|error| error.message)
 }

@@ -65,9 +65,9 @@ unsafe fn load(
 ) -> c_int {
     let outcome = register::barrier("the entry point", || {
         // SAFETY: `api` is what SQLite passed.
-        unsafe { host::meet(api) }?;
+        let guest = unsafe { host::meet(api) }?;
         // SAFETY: `db` is the connection that is loading, and the host's functions are known by now.
-        unsafe { register::register(db, scope) }
+        unsafe { register::register(db, scope, &guest) }
     });
     match outcome {
         Ok(()) => ffi::SQLITE_OK_LOAD_PERMANENTLY,

@@ -1,4 +1,4 @@
-//! The host's SQLite: what it is, what it offers, and that there is but one.
+//! The host's SQLite: what it is, what it offers, and that there is but one at a time.
 //!
 //! An extension calls its host through a struct of function pointers that SQLite passes to the entry point. rusqlite and
 //! sqlite-loadable both keep it in statics of their own, and both panic at a function that is missing, rusqlite inside
@@ -7,15 +7,24 @@
 //!
 //! - a SQLite older than 3.34.1, which is what rusqlite's bindings describe;
 //! - a SQLite built without threads, or without a function that is called here;
-//! - a second SQLite library in the process. It would replace the first one's functions under connections that are open;
-//!   and the two do not know of each other's POSIX locks, so they must not open one file in one process anyway.
+//! - a second SQLite library in the process, while connections of the first have our functions. It would replace the
+//!   first one's functions under them; and the two do not know of each other's POSIX locks, so they must not open one file
+//!   in one process anyway.
+//!
+//! A program may unload its SQLite, as Node does with an addon when the last worker that used it ends, and load it again
+//! elsewhere. We stay in the process, for we are loaded permanently. So what may call the host is counted, by a [`Guest`]
+//! each: every registered function, until SQLite calls its destructor, and what belongs to a connection, its store
+//! included. While there is one the host cannot have gone, since SQLite calls the destructors when a connection closes;
+//! when there is none nothing of the host is called any more, and whoever comes next is the host.
 //!
 //! What comes after 3.34.1 is asked for by version and may be missing: [`is_interrupted`].
 
-use std::ffi::{c_char, c_int};
+use std::cell::UnsafeCell;
+use std::ffi::{c_char, c_int, c_void};
+use std::mem::MaybeUninit;
 use std::ptr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use once_cell::sync::OnceCell;
 use rusqlite::ffi;
 use sqlite_loadable::{ErrorKind, FunctionFlags};
 use sqlite3ext_sys::sqlite3_api_routines;
@@ -29,15 +38,54 @@ const WITH_VTAB_IN: Version = Version(3_038_000);
 /// The first with `sqlite3_is_interrupted`.
 const WITH_IS_INTERRUPTED: Version = Version(3_041_000);
 
-/// The host of this process, once it was met.
-static HOST: OnceCell<&'static Host> = OnceCell::new();
+/// The host of this process.
+static HOST: Mutex<Host> = Mutex::new(Host {
+    guests: 0,
+    address: 0,
+    version: Version(0),
+});
 
 struct Host {
+    /// How many [`Guest`]s there are. The host is another one only while there is none.
+    guests: usize,
     /// Where its functions stand in memory: no two SQLite libraries have that in common.
     address: usize,
     version: Version,
-    /// A copy of its functions, with `None` where it is too old to have one.
-    api: sqlite3_api_routines,
+}
+
+/// A copy of the host's functions, with `None` where it is too old to have one.
+static API: Api = Api(UnsafeCell::new(MaybeUninit::uninit()));
+
+struct Api(UnsafeCell<MaybeUninit<sqlite3_api_routines>>);
+
+// SAFETY: it is written under the mutex of `HOST` while there is no guest, and read by guests alone.
+unsafe impl Sync for Api {}
+
+/// The right to call the host: it does not change, and has not gone, while there is a guest.
+pub(crate) struct Guest(());
+
+impl Guest {
+    /// One more, for whom a guest lets in.
+    pub(crate) fn another(&self) -> Self {
+        Self::enter(&mut host())
+    }
+
+    fn enter(host: &mut Host) -> Self {
+        host.guests += 1;
+        Self(())
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        let mut host = host();
+        host.guests = host.guests.saturating_sub(1);
+    }
+}
+
+fn host() -> MutexGuard<'static, Host> {
+    // Nothing that can panic runs under this mutex with the host half changed.
+    HOST.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A version as SQLite numbers it: 3034001 for 3.34.1.
@@ -55,7 +103,9 @@ impl std::fmt::Display for Version {
 /// From 3.41 on SQLite tells. Before, it shows it: until the statement has ended, it refuses to begin another one. Nothing
 /// but a space is begun here, so that nothing runs, and no authorizer or trace of the host's is called.
 pub(crate) fn is_interrupted(db: *mut ffi::sqlite3) -> bool {
-    if let Some(is_interrupted) = HOST.get().and_then(|host| host.api.is_interrupted) {
+    // SAFETY: a function runs on a connection, and it is a guest: the copy was written, and is not now.
+    let is_interrupted = unsafe { (*API.0.get()).assume_init_ref() }.is_interrupted;
+    if let Some(is_interrupted) = is_interrupted {
         // SAFETY: the function is the host's own, and `db` one of its open connections.
         return unsafe { is_interrupted(db) } != 0;
     }
@@ -93,13 +143,34 @@ where
     })
 }
 
-/// Looks at the host and hands its functions to rusqlite and sqlite-loadable, at the first time; from then on makes
-/// sure that it is the same host.
+/// What sqlite-loadable calls for the host's `sqlite3_create_function_v2`. It passes no destructor; with one the function
+/// is a guest for as long as SQLite has it.
+unsafe extern "C" fn create_guest(
+    db: *mut ffi::sqlite3,
+    name: *const c_char,
+    arguments: c_int,
+    flags: c_int,
+    run: *mut c_void,
+    call: Option<unsafe extern "C" fn(*mut ffi::sqlite3_context, c_int, *mut *mut ffi::sqlite3_value)>,
+    step: Option<unsafe extern "C" fn(*mut ffi::sqlite3_context, c_int, *mut *mut ffi::sqlite3_value)>,
+    last: Option<unsafe extern "C" fn(*mut ffi::sqlite3_context)>,
+    _: Option<unsafe extern "C" fn(*mut c_void)>,
+) -> c_int {
+    unsafe extern "C" fn leave(_: *mut c_void) {
+        drop(Guest(()));
+    }
+    std::mem::forget(Guest::enter(&mut host()));
+    // SAFETY: these are the arguments of a registration; SQLite calls the destructor exactly once, also if it refuses.
+    unsafe { ffi::sqlite3_create_function_v2(db, name, arguments, flags, run, call, step, last, Some(leave)) }
+}
+
+/// Looks at the host and, while it has no guest, hands its functions to rusqlite and sqlite-loadable; while it has some,
+/// makes sure that it is the same host. The answer is a guest, to be kept until something else of the connection is one.
 ///
 /// # Safety
 ///
 /// `api` is what a SQLite passed to an entry point.
-pub(crate) unsafe fn meet(api: *mut ffi::sqlite3_api_routines) -> Result<(), SqlError> {
+pub(crate) unsafe fn meet(api: *mut ffi::sqlite3_api_routines) -> Result<Guest, SqlError> {
     if api.is_null() {
         return Err(SqlError::error(
             "fence: this SQLite passes no functions to its extensions: use one that does",
@@ -107,10 +178,13 @@ pub(crate) unsafe fn meet(api: *mut ffi::sqlite3_api_routines) -> Result<(), Sql
     }
     // SAFETY: `api` is a SQLite's struct.
     let version = unsafe { version(api) }?;
-    let host = HOST.get_or_try_init(|| {
+    let mut host = host();
+    if host.guests == 0 {
+        // Also when the address is that of the last one: another library may stand there by now.
         // SAFETY: as above, and the version was looked at.
-        unsafe { introduce(api, version) }
-    })?;
+        unsafe { introduce(api, version) }?;
+        (host.address, host.version) = (api.addr(), version);
+    }
     if host.address != api.addr() {
         return Err(SqlError::error(format!(
             "fence: this process has two SQLite libraries, {} which loaded fence first, and {version}: \
@@ -118,7 +192,7 @@ pub(crate) unsafe fn meet(api: *mut ffi::sqlite3_api_routines) -> Result<(), Sql
             host.version,
         )));
     }
-    Ok(())
+    Ok(Guest::enter(&mut host))
 }
 
 /// The host's version, if it is new enough.
@@ -147,10 +221,11 @@ unsafe fn version(api: *const ffi::sqlite3_api_routines) -> Result<Version, SqlE
 ///
 /// # Safety
 ///
-/// `api` is the struct of a SQLite of this version, and that is no older than [`OLDEST`].
-unsafe fn introduce(api: *mut ffi::sqlite3_api_routines, version: Version) -> Result<&'static Host, SqlError> {
+/// `api` is the struct of a SQLite of this version, and that is no older than [`OLDEST`]. The mutex of [`HOST`] is locked,
+/// and there is no guest.
+unsafe fn introduce(api: *mut ffi::sqlite3_api_routines, version: Version) -> Result<(), SqlError> {
     // SAFETY: the struct is at least as long as that of 3.34.1, which `ffi` describes.
-    let base = unsafe { api.read() };
+    let mut base = unsafe { api.read() };
     if let Some(name) = missing_slot(&base) {
         return Err(missing(name));
     }
@@ -160,19 +235,17 @@ unsafe fn introduce(api: *mut ffi::sqlite3_api_routines, version: Version) -> Re
             "fence: this SQLite was built without threads (SQLITE_THREADSAFE=0): use one that was built with them",
         ));
     }
-    let host: &'static Host = Box::leak(Box::new(Host {
-        address: api.addr(),
-        version,
-        // SAFETY: `api` and its version are the caller's promise.
-        api: unsafe { copy(base, api.cast(), version) },
-    }));
     // SAFETY: every function that rusqlite can be made to call here is there, and the version was checked.
     unsafe { ffi::rusqlite_extension_init2(api) }
         .map_err(|error| SqlError::error(format!("fence: this SQLite cannot be used: {error}")))?;
-    // SAFETY: sqlite-loadable only reads through the pointer, and it lives as long as the process. This runs once, so
-    // nobody else writes that static or reads it yet.
-    unsafe { sqlite_loadable::ext::faux_sqlite_extension_init2((&raw const host.api).cast_mut()) };
-    Ok(host)
+    base.create_function_v2 = Some(create_guest);
+    // SAFETY: the caller's promises: there is no guest, so nobody else writes or reads the copy or sqlite-loadable's
+    // static, which only reads through the pointer.
+    unsafe {
+        (*API.0.get()).write(copy(base, api.cast(), version));
+        sqlite_loadable::ext::faux_sqlite_extension_init2(API.0.get().cast());
+    }
+    Ok(())
 }
 
 /// The host's functions, as far as its version goes.

@@ -7,6 +7,16 @@ use rusqlite::ffi;
 
 use crate::register::values_of;
 
+/// The right to call the SQLite, which never goes.
+pub(crate) struct Guest;
+
+impl Guest {
+    /// One more, for whom a guest lets in.
+    pub(crate) fn another(&self) -> Self {
+        Self
+    }
+}
+
 /// Whether the statement that runs on this connection was told to stop.
 pub(crate) fn is_interrupted(db: *mut ffi::sqlite3) -> bool {
     // SAFETY: `db` is open while a function of it runs.

@@ -17,7 +17,7 @@ use rusqlite::{Connection, ffi};
 use crate::answer::{self, Answer, SqlError};
 use crate::connection::HostConnection;
 use crate::functions::{FUNCTIONS, Function, Runs, Stateful, TABLES};
-use crate::host;
+use crate::host::{self, Guest};
 use crate::pure::version::VERSION;
 use crate::value::Args;
 
@@ -41,15 +41,15 @@ pub(crate) struct Signature {
 ///
 /// # Safety
 ///
-/// `db` is an open connection of the host that was met.
-pub(crate) unsafe fn register(db: *mut ffi::sqlite3, scope: Scope) -> Result<(), SqlError> {
+/// `db` is an open connection of the guest's host.
+pub(crate) unsafe fn register(db: *mut ffi::sqlite3, scope: Scope, guest: &Guest) -> Result<(), SqlError> {
     // SAFETY: the caller's promise; the connection stays the host's, this handle does not close it.
     let handle = unsafe { Connection::from_handle(db) }
         .map_err(|error| SqlError::error(format!("fence: cannot use this connection: {error}")))?;
     register_pure(db, &handle)?;
     match scope {
         Scope::Pure => Ok(()),
-        Scope::Everything => register_stateful(db, &handle),
+        Scope::Everything => register_stateful(db, &handle, guest),
     }
 }
 
@@ -81,8 +81,8 @@ fn has_pure_functions(handle: &Connection) -> bool {
     version.is_ok_and(|version| version == VERSION)
 }
 
-fn register_stateful(db: *mut ffi::sqlite3, handle: &Connection) -> Result<(), SqlError> {
-    let connection = HostConnection::of(db);
+fn register_stateful(db: *mut ffi::sqlite3, handle: &Connection, guest: &Guest) -> Result<(), SqlError> {
+    let connection = HostConnection::of(db, guest);
     if connection.is_complete() {
         // A second load must not take its store away from the connection.
         return Ok(());

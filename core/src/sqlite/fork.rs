@@ -39,6 +39,11 @@ pub(super) fn hold_off() -> MutexGuard<'static, ()> {
     CONNECTIONS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Waits until no fork is under way. While one is it holds on to every engine, also if nobody else does any more.
+pub(crate) fn wait_for_fork() {
+    drop(registry::lock());
+}
+
 struct Cell(UnsafeCell<Option<Held>>);
 
 // SAFETY: only the thread that forks touches it, between `before` and `after_*`: until then it has the registry's guard,

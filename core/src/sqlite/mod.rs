@@ -54,6 +54,7 @@ use crate::limits::{Ttl, Wait};
 use connection::Conn;
 use sidecar::Sidecar;
 
+pub(crate) use fork::wait_for_fork;
 pub(crate) use registry::{find, locate, peek_epoch};
 
 /// The path of a store in memory.
