@@ -40,6 +40,7 @@
 //! | [`document`] | runs the examples of a document and compares what they print |
 //! | [`surface`] | every function and table that SQL gets, pinned, each with an example |
 //! | [`worker`] | the program `worker`, which uses the store through the core |
+//! | [`etcd`] | a real etcd cluster: started, killed, stopped, restored |
 //! | [`doctored`] | calls the entry points as a host that lacks something |
 //! | [`recovery`] | a shell whose `.recover` works |
 //! | [`wait`] | how long anything may take, and waiting for what sends no event |
@@ -49,6 +50,7 @@
 
 pub mod doctored;
 pub mod document;
+pub mod etcd;
 pub mod extension;
 pub mod floor;
 pub mod go;

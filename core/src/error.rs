@@ -215,6 +215,32 @@ pub enum Error {
         source: io::Error,
     },
 
+    /// A cluster did not do what was asked, and nothing was changed.
+    #[error("fence: {location}: {doing} failed: {said}: {}", trouble.advice())]
+    Cluster {
+        /// The cluster, without its password.
+        location: String,
+        /// What was to be done.
+        doing: &'static str,
+        /// What its members said, or what came of asking them.
+        said: String,
+        /// Of what kind it is.
+        trouble: ClusterTrouble,
+    },
+
+    /// A cluster was asked to write and its answer was lost: it may have written, or still do so within seconds.
+    #[error(
+        "fence: {location}: {doing}: the answer was lost, {said}: it may have been done or not; a lease that nobody knows of ends with its ttl"
+    )]
+    UnknownOutcome {
+        /// The cluster, without its password.
+        location: String,
+        /// What was to be done.
+        doing: &'static str,
+        /// What came of asking.
+        said: String,
+    },
+
     /// The system does not tell the id of this boot.
     #[error("fence: the boot's id cannot be read: {source}: is /proc mounted?")]
     Boot {
@@ -228,6 +254,56 @@ pub enum Error {
         /// What the system said.
         source: getrandom::Error,
     },
+}
+
+/// Why a cluster did not do what was asked.
+///
+/// ```
+/// use fence_core::{ClusterTrouble, Error};
+///
+/// let (location, said) = ("etcd://a:2379/fence".to_owned(), "a:2379: connection refused".to_owned());
+/// let trouble = ClusterTrouble::Unavailable;
+/// let error = Error::Cluster { location, doing: "reading", said, trouble };
+/// assert_eq!(error.code(), 5); // SQLITE_BUSY: call again
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ClusterTrouble {
+    /// No member answered in time, or those who did have no quorum. SQLITE_BUSY.
+    Unavailable,
+    /// It wants another user or password, or does not permit this user what was asked. SQLITE_AUTH.
+    Refused,
+    /// Its database has reached its quota. SQLITE_FULL.
+    Full,
+    /// A certificate that cannot be used, or something else than etcd answers there. SQLITE_CANTOPEN.
+    Setup,
+    /// A key was to be written with a lease that has ended. SQLITE_ERROR.
+    LeaseNotFound,
+    /// Anything else that it refused. SQLITE_ERROR.
+    Other,
+}
+
+impl ClusterTrouble {
+    fn advice(self) -> &'static str {
+        match self {
+            Self::Unavailable => "see that most of its members run and can be reached, then call again",
+            Self::Refused => "see to user, password and permissions (all keys under the prefix, reading and writing)",
+            Self::Full => "compact and defragment the cluster or raise its quota, and disarm the alarm",
+            Self::Setup => "mend the location or the certificates that FENCE_ETCD_CACERT, _CERT and _KEY name",
+            Self::LeaseNotFound => "the lease is over; acquire anew",
+            Self::Other => "nothing was changed; see to the cluster",
+        }
+    }
+
+    fn code(self) -> i32 {
+        match self {
+            Self::Unavailable => ffi::SQLITE_BUSY,
+            Self::Refused => ffi::SQLITE_AUTH,
+            Self::Full => ffi::SQLITE_FULL,
+            Self::Setup => ffi::SQLITE_CANTOPEN,
+            Self::LeaseNotFound | Self::Other => ffi::SQLITE_ERROR,
+        }
+    }
 }
 
 impl Error {
@@ -253,6 +329,8 @@ impl Error {
             Self::NewerFormat { .. } | Self::HardLinked { .. } | Self::Path { .. } => ffi::SQLITE_CANTOPEN,
             Self::Replaced { .. } => ffi::SQLITE_READONLY_DBMOVED,
             Self::Interrupted => ffi::SQLITE_INTERRUPT,
+            Self::Cluster { trouble, .. } => trouble.code(),
+            Self::UnknownOutcome { .. } => ffi::SQLITE_IOERR,
             _ => ffi::SQLITE_ERROR,
         }
     }

@@ -68,6 +68,8 @@ compile_error!("fence-core stands on POSIX record locks: Linux and macOS are sup
 pub mod clock;
 mod engine;
 pub mod error;
+#[cfg(feature = "etcd")]
+mod etcd;
 mod fault;
 pub mod fence;
 mod keep;
@@ -81,7 +83,7 @@ pub mod shown;
 mod sqlite;
 mod store;
 
-pub use error::{Error, Result};
+pub use error::{ClusterTrouble, Error, Result};
 pub use fence::{Count, Epoch, Fence, FenceError, NotAFence, Padded, Wire};
 pub use key::Key;
 pub use lease::{Hold, HoldKind, Lease};
