@@ -11,6 +11,15 @@ pub const VERSION: &str = "3.34.1";
 const MANIFEST: &str = "[package]\nname = \"floor\"\nversion = \"0.0.0\"\nedition = \"2024\"\n[workspace]\n[lib]\npath = \"lib.rs\"\n\
                         [dependencies]\nsqlite3-src = \"=0.3.0\"\n";
 
+/// The shell.
+///
+/// # Panics
+///
+/// When it cannot be compiled.
+pub fn shell() -> PathBuf {
+    folder().join("sqlite3")
+}
+
 /// The folder in which the shell is, called `sqlite3`.
 ///
 /// # Panics

@@ -39,6 +39,7 @@
 //! | [`venv`] | Python with its packages, ours among them |
 //! | [`document`] | runs the examples of a document and compares what they print |
 //! | [`surface`] | every function and table that SQL gets, pinned, each with an example |
+//! | [`chats`] | the tables on which guards are tried |
 //! | [`worker`] | the program `worker`, which uses the store through the core |
 //! | [`etcd`] | a real etcd cluster: started, killed, stopped, restored |
 //! | [`doctored`] | calls the entry points as a host that lacks something |
@@ -48,6 +49,7 @@
 //! Hosts run without `FENCE_STORE` and without the user's own configuration. A host that is not installed fails the
 //! test and the message says what to install; `tests/hosts` has the list.
 
+pub mod chats;
 pub mod doctored;
 pub mod document;
 pub mod etcd;

@@ -10,6 +10,7 @@ use crate::{Answer, Process, host};
 /// A sqlite3 shell that is to be started: on which database, in which folder, with what environment.
 #[derive(Clone, Debug)]
 pub struct Shell {
+    program: PathBuf,
     database: PathBuf,
     library: Option<PathBuf>,
     folder: Option<PathBuf>,
@@ -26,6 +27,7 @@ impl Shell {
     /// A shell without the extension, on a database in memory.
     pub fn plain() -> Self {
         Self {
+            program: Self::path().into(),
             database: ":memory:".into(),
             library: None,
             folder: None,
@@ -45,6 +47,12 @@ impl Shell {
         self
     }
 
+    /// Another build of the shell than the system's.
+    pub fn of(mut self, program: impl AsRef<Path>) -> Self {
+        self.program = program.as_ref().into();
+        self
+    }
+
     /// In this folder.
     pub fn within(mut self, folder: impl AsRef<Path>) -> Self {
         self.folder = Some(folder.as_ref().into());
@@ -60,7 +68,7 @@ impl Shell {
     /// Runs these statements and dot-commands to their end. The shell goes on after an error, and then ends with 1.
     #[track_caller]
     pub fn run(&self, sql: &str) -> Answer {
-        host::run(self.arguments(host::command(Self::path())), sql)
+        host::run(self.arguments(host::command(&self.program)), sql)
     }
 
     /// Starts a shell that lives on and is driven step by step.
@@ -68,11 +76,11 @@ impl Shell {
     pub fn start(&self) -> Session {
         // One stream for rows and errors, so that an answer has all its lines in order.
         let mut joined = host::command("sh");
-        joined.args(["-c", "exec \"$0\" \"$@\" 2>&1"]).arg(Self::path());
+        joined.args(["-c", "exec \"$0\" \"$@\" 2>&1"]).arg(&self.program);
         Session::of(self.arguments(joined), ".print {}")
     }
 
-    /// Where the shell is.
+    /// Where the system's shell is.
     pub fn path() -> &'static Path {
         static PATH: OnceLock<PathBuf> = OnceLock::new();
         PATH.get_or_init(|| host::find("sqlite3"))

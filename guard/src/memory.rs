@@ -104,10 +104,14 @@ impl Memory {
                 run(db, &doing, &sql)?;
             }
         }
+        let standing = index_names(db, &place.schema, &self.name)?;
         for (i, terms) in self.indexes(table).iter().enumerate() {
-            let index = name(&format!("{}_{}", self.name, i + 1));
-            let sql =
-                format!("drop index if exists {schema}.{index}; create index {schema}.{index} on {quoted} ({terms})");
+            let index = format!("{}_{}", self.name, i + 1);
+            let quoted_index = name(&index);
+            if standing.iter().any(|known| same(known, &index)) {
+                run(db, &doing, &format!("drop index {schema}.{quoted_index}"))?;
+            }
+            let sql = format!("create index {schema}.{quoted_index} on {quoted} ({terms})");
             run(db, &doing, &sql)?;
         }
         Ok(())
@@ -140,6 +144,13 @@ impl Memory {
 /// Whether the table that remembers is there.
 pub(crate) fn exists(db: &Connection, schema: &str, memory: &str) -> bool {
     column_names(db, schema, memory).is_ok_and(|columns| !columns.is_empty())
+}
+
+/// The indexes of a table.
+fn index_names(db: &Connection, schema: &str, table: &str) -> Result<Vec<String>> {
+    let query = "select name from pragma_index_list(?1, ?2)";
+    let rows = rows(db, "cannot read the indexes", query, &[table, schema])?;
+    Ok(rows.iter().map(|row| row.text(0)).collect())
 }
 
 /// The columns of a table; none if there is no such table.

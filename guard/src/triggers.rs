@@ -149,7 +149,10 @@ impl Guard<'_> {
             body.push(self.refuse_without_fence(columns.as_deref()));
         }
         let replaced: Vec<_> = self.table.keys.iter().map(|key| (key, String::new())).collect();
-        body.push(self.refuse_lower_than(&self.seen_by(&replaced), matches!(self.rule, Rule::Write(_))));
+        // Without any key a new row takes no other's place.
+        if !replaced.is_empty() {
+            body.push(self.refuse_lower_than(&self.seen_by(&replaced), matches!(self.rule, Rule::Write(_))));
+        }
         if let Some(memory) = self.memory.as_ref().filter(|_| self.table.keys.len() > 1) {
             body.extend(self.remember(memory, &self.rows_of(memory, &replaced)));
         }
@@ -265,14 +268,16 @@ impl Guard<'_> {
             format!(
                 "select {} as seen from {} where {only}{matches}",
                 self.fence(),
-                self.table()
+                self.standing()
             )
         });
         let deleted = keys.iter().filter_map(|(key, only)| {
             let memory = self.memory.as_ref().filter(|_| key.hidden_rowid.is_none())?;
             let matches = key.matches(self.table, |position| memory.column(position));
             let (fence, table) = (name(&memory.fence), name(&memory.name));
-            Some(format!("select {fence} as seen from {table} where {only}{matches}"))
+            Some(format!(
+                "select {fence} as seen from {table} as kept where {only}{matches}"
+            ))
         });
         standing.chain(deleted).collect()
     }
@@ -309,7 +314,7 @@ impl Guard<'_> {
         let columns = self.kept(memory, "");
         let rows = |(key, only): &(&Key, String)| {
             let matches = key.matches(self.table, |position| self.column(position));
-            format!("select {columns} from {} where {only}{matches}", self.table())
+            format!("select {columns} from {} where {only}{matches}", self.standing())
         };
         keys.iter().map(rows).collect()
     }
@@ -328,18 +333,18 @@ impl Guard<'_> {
     fn remember(&self, memory: &Memory, rows: &[String]) -> Vec<String> {
         let (table, fence, id) = (name(&memory.name), name(&memory.fence), memory.id().unwrap_or("rowid"));
         let same = (1..).zip(&memory.columns);
-        let same = same.map(|(i, (_, column))| format!("{table}.{} is gone.k{i} collate binary", name(column)));
+        let same = same.map(|(i, (_, column))| format!("kept.{} is gone.k{i} collate binary", name(column)));
         let same = same.collect::<Vec<_>>().join(" and ");
         let columns: Vec<_> = memory.columns.iter().map(|(_, column)| name(column)).collect();
         let gone = format!("({}) as gone", rows.join("\n     union all "));
         vec![
             format!(
-                "delete from {table} where {id} in (select {table}.{id}\n   from {gone}, {table}\n   \
-                 where {same} and {table}.{fence} < gone.f)"
+                "delete from {table} where {id} in (select kept.{id}\n   from {gone}, {table} as kept\n   \
+                 where {same} and kept.{fence} < gone.f)"
             ),
             format!(
                 "insert into {table} ({}, {fence}) select gone.*\n   from {gone}\n   \
-                 where coalesce(gone.f, '') <> '' and not exists (select 1 from {table} where {same})",
+                 where coalesce(gone.f, '') <> '' and not exists (select 1 from {table} as kept where {same})",
                 columns.join(", "),
             ),
         ]
@@ -347,6 +352,11 @@ impl Guard<'_> {
 
     fn table(&self) -> String {
         name(&self.table.place.table)
+    }
+
+    /// The table as a query names it. Under another name, for one that is called `old` or `new` would hide the row.
+    fn standing(&self) -> String {
+        format!("{} as standing", self.table())
     }
 
     fn column(&self, position: usize) -> String {

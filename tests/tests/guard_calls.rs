@@ -373,11 +373,21 @@ fn a_guard_survives_every_rename_and_a_new_table_of_the_old_name_gets_its_own() 
         shell.ask("select fence_guard('chats', 'summary_fence', 'write+remember', '[\"summary\"]')"),
         "1"
     );
-    shell.ask("alter table chats rename to \"old chats\"");
-    shell.ask("alter table \"old chats\" rename column summary_fence to \"fence of it\"");
-    shell.ask("alter table \"old chats\" rename column summary to text");
-    shell.ask("alter table chats_summary_fence_deleted rename to gone");
-    shell.ask(CHATS);
+    for sql in [
+        "alter table chats rename to \"old chats\"",
+        "alter table \"old chats\" rename column summary_fence to \"fence of it\"",
+        "alter table \"old chats\" rename column summary to text",
+        "alter table chats_summary_fence_deleted rename to gone",
+        "insert into \"old chats\" (id, \"fence of it\") values (42, fence_pad(8)), (43, fence_pad(8))",
+        "delete from \"old chats\" where id = 42",
+        "delete from \"old chats\" where id = 43",
+        CHATS,
+    ] {
+        assert_eq!(shell.ask(sql), "", "{sql}");
+    }
+    assert_eq!(shell.ask("select count(*) from gone"), "2");
+    let late = "insert into \"old chats\" (id, \"fence of it\") values (43, fence_pad(7))";
+    assert!(shell.ask(late).contains("fence: stale: "));
     let audited = "select \"table\", guard, mode, columns from fence_audit where guard <> 'none' order by 1";
     assert_eq!(shell.ask(audited), "old chats|whole|write+remember|[\"text\"]");
     let version = shell.ask("pragma schema_version");
@@ -396,6 +406,34 @@ fn a_guard_survives_every_rename_and_a_new_table_of_the_old_name_gets_its_own() 
         assert_eq!(shell.ask(&format!("select fence_unguard({table})")), "1");
     }
     assert_eq!(shell.ask(TRIGGERS), "");
+}
+
+#[test]
+fn a_table_whose_rows_nothing_can_name_is_guarded_for_updates() {
+    let mut shell = Shell::new().start();
+    shell.ask("create table t (rowid text, oid text, _rowid_ text, f text)");
+    assert_eq!(shell.ask("select fence_guard('t', 'f')"), "1");
+    assert_eq!(shell.ask("insert into t (f) values (fence_pad(8)), (fence_pad(7))"), "");
+    assert!(shell.ask("update t set f = fence_pad(7)").contains("fence: stale: "));
+    assert!(
+        shell
+            .ask("insert into t (f) values ('7')")
+            .contains("fence: not a fence: ")
+    );
+}
+
+#[test]
+fn what_remembers_takes_no_index_of_another_table_away() {
+    let mut shell = shell();
+    shell.ask("create table mine (x)");
+    shell.ask("create index chats_summary_fence_deleted_1 on mine (x)");
+    let answer = shell.ask("select fence_guard('chats', 'summary_fence', 'holder+remember')");
+    assert!(
+        answer.contains("index chats_summary_fence_deleted_1 already exists"),
+        "{answer}"
+    );
+    let indexes = "select count(*) from pragma_index_list('mine')";
+    assert_eq!(shell.ask(indexes), "1");
 }
 
 #[test]

@@ -1,6 +1,7 @@
-//! CHECK-05: a guard is plain SQL. Programs without the extension do all that they did before, and are refused when stale.
+//! CHECK-05: a guard is plain SQL. Programs without the extension do all that they did before, and are refused when stale,
+//! on the system's SQLite and, where it has what is tried, on the oldest that will do.
 
-use fence_tests::{Answer, Session, Shell, folder, recovery};
+use fence_tests::{Answer, Session, Shell, floor, folder, recovery};
 
 const CHATS: &str = "
 create table chats (id integer primary key, slug text unique, summary text, summary_fence text not null default '');
@@ -41,15 +42,18 @@ fn stands(shell: &mut Session, rows: &str) {
 #[test]
 fn check_05_a_guard_uses_no_function_that_sqlite_does_not_have() {
     let folder = folder();
-    let mut shell = Shell::plain().on(guarded(&folder)).start();
-    for setting in [
-        "pragma trusted_schema = off",
-        ".dbconfig dqs_ddl off",
-        ".dbconfig dqs_dml off",
-        ".dbconfig defensive on",
-    ] {
-        shell.ask(setting);
-        stands(&mut shell, ROWS);
+    let app = guarded(&folder);
+    let mut shell = Shell::plain().on(&app).start();
+    for shell in [&mut shell, &mut Shell::plain().of(floor::shell()).on(&app).start()] {
+        for setting in [
+            "pragma trusted_schema = off",
+            ".dbconfig dqs_ddl off",
+            ".dbconfig dqs_dml off",
+            ".dbconfig defensive on",
+        ] {
+            shell.ask(setting);
+            stands(shell, ROWS);
+        }
     }
     assert_eq!(
         shell.ask(
@@ -61,8 +65,15 @@ fn check_05_a_guard_uses_no_function_that_sqlite_does_not_have() {
 
 #[test]
 fn check_05_the_plain_shell_reads_writes_and_keeps_house() {
+    for plain in [Shell::plain(), Shell::plain().of(floor::shell())] {
+        keeps_house(&plain);
+    }
+}
+
+fn keeps_house(plain: &Shell) {
     let folder = folder();
-    let mut shell = Shell::plain().on(guarded(&folder)).start();
+    let plain = |database| plain.clone().on(database).start();
+    let mut shell = plain(guarded(&folder));
     stands(&mut shell, ROWS);
     for upkeep in [
         "vacuum",
@@ -81,7 +92,7 @@ fn check_05_the_plain_shell_reads_writes_and_keeps_house() {
     stands(&mut shell, "a|new|9\nb||0");
     let copy = folder.path().join("copy.db");
     shell.ask(&format!("vacuum into '{}'", copy.display()));
-    stands(&mut Shell::plain().on(copy).start(), "a|new|9\nb||0");
+    stands(&mut plain(copy), "a|new|9\nb||0");
 }
 
 #[test]

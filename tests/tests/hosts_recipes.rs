@@ -39,7 +39,7 @@ const RECIPES: &[Recipe] = &[
         "`sqlite3` shell, the floor",
         "sqlite3_shell.sh",
         "sh",
-        |file, _, library| shell(&floor::folder().join("sqlite3"), file, library),
+        |file, _, library| shell(&floor::shell(), file, library),
     ),
     recipe("Python `sqlite3`", "sqlite3_module.py", "python", python),
     recipe("Python `apsw`", "apsw_module.py", "python", python),
@@ -113,7 +113,7 @@ fn every_recipe_runs_in_its_host_and_the_document_says_what_it_said() {
 
 #[test]
 fn every_function_works_on_the_oldest_sqlite() {
-    let shell = floor::folder().join("sqlite3");
+    let shell = floor::shell();
     let folder = folder();
     for (example, gives) in surface::examples() {
         let mut command = host::command(&shell);

@@ -1,0 +1,161 @@
+//! What guards let through (CHECK-04): a good write does not notice them, and random writes are refused when stale and
+//! only then.
+
+use fence_tests::Python;
+use fence_tests::chats::{SCHEMA, guards, with_fences};
+
+/// Runs each statement on a copy of the tables with guards and without, and prints what differs. `args`: the schema, the
+/// guards, then the statements.
+const COMPARE: &str = r#"
+sources = connect(), connect()
+for source in sources:
+    source.executescript(args[0])
+sources[0].executescript(args[1])
+
+def outcome(source, statement):
+    db = sqlite3.connect(':memory:', isolation_level=None)
+    source.backup(db)
+    db.execute('pragma foreign_keys = on')
+    try:
+        rows = db.execute(statement).fetchall()
+    except sqlite3.Error as error:
+        rows = str(error)
+    told = db.execute('select changes(), last_insert_rowid()').fetchall()
+    tables = ('chats', 'docs', '"old"', '"new"', 'seats', 'log', '"odd ""name"" 日本"')
+    return rows, told, [db.execute(f'select * from {table}').fetchall() for table in tables]
+
+for statement in args[2:]:
+    guarded, bare = (outcome(source, statement) for source in sources)
+    if guarded != bare:
+        print(f'{statement}\n    with a guard: {guarded}\n    without: {bare}')
+"#;
+
+/// Writes that must not notice a guard, whether it remembers or not.
+const GOOD: &[&str] = &[
+    "update chats set summary = 'new', summary_fence = :8 where id = 42",
+    "update chats set summary = 'new', summary_fence = :9",
+    "update chats set topic = 'coffee' where id = 42 returning id, summary_fence, handle",
+    "update chats set summary_fence = :7 where id = 1 returning *",
+    "update or replace chats set id = 7, summary_fence = :9 where id = 42 returning id",
+    "update or ignore chats set summary_fence = :9 returning summary_fence",
+    "insert into chats (slug, email) values ('d', 'dan@x') returning id",
+    "insert into chats (id, email, open, topic) values (99, 'dan@x', 0, 'tea'), (100, 'eve@x', 2, 'tea') returning *",
+    "insert into chats (room, email) values ('red', 'dan@x'), ('red', 'eve@x')",
+    "replace into chats (id, summary, summary_fence) values (42, 'new', :8) returning id, summary",
+    "replace into chats (slug, room, seat, summary_fence) values ('a', 'red', 2, :9) returning id",
+    "insert into chats (id, summary, summary_fence) values (42, 'new', :9)
+     on conflict (id) do update set summary = excluded.summary, summary_fence = excluded.summary_fence returning *",
+    "insert or ignore into chats (id, summary_fence) values (42, :8)",
+    "delete from chats where id = 42 returning id",
+    "delete from chats",
+    "update docs set body = 'new', fence = :9 returning id, fence",
+    "replace into docs values ('x', 1, 'new', :8), ('y', 1, 'new', '') returning *",
+    "update \"odd \"\"name\"\" 日本\" set \"order\" = 'new', \"my fence\" = :8 returning \"my fence\"",
+    "insert into log values ('new', null) returning rowid",
+    "replace into log (rowid, line, fence) values (5, 'new', :8) returning rowid",
+    "insert into inbox values (42, 'new', :9) returning rowid",
+    "insert into \"new\" values (43, 'b', :7) returning *",
+    "update or replace \"old\" set id = 42, fence = :9 where id = 7 returning *",
+    "update rooms set name = 'blue' returning name",
+    "replace into rooms values ('red')",
+    // Refused by the table itself, guard or not.
+    "insert into chats (id, summary_fence) values (42, :9)",
+    "update chats set slug = 'a', summary_fence = :9 where id = 7",
+];
+
+#[test]
+fn check_04_a_good_write_leaves_changes_the_rowid_and_returning_as_without_a_guard() {
+    for mode in ["holder", "holder+remember"] {
+        let mut python = Python::new(COMPARE).arg(SCHEMA).arg(guards(mode));
+        for statement in GOOD {
+            python = python.arg(with_fences(statement));
+        }
+        assert_eq!(python.run().ok(), "", "{mode}");
+    }
+}
+
+/// The same for mode write: each raises the fence, or writes nothing.
+const RAISED: &[&str] = &[
+    "update chats set summary = 'new', summary_fence = :9 where id = 42 returning *",
+    "insert into chats (id, email, summary, summary_fence) values (99, 'dan@x', 'new', :7) returning id",
+    "replace into chats (id, summary, summary_fence) values (42, 'new', :9)",
+    "update chats set summary = 'forgot' where id = 41",
+    "delete from chats where id = 42 returning id",
+];
+
+#[test]
+fn check_04_in_mode_write_a_write_that_raises_the_fence_does_not_notice_it() {
+    for mode in ["write", "write+remember"] {
+        let mut python = Python::new(COMPARE).arg(SCHEMA).arg(guards(mode));
+        for statement in RAISED {
+            python = python.arg(with_fences(statement));
+        }
+        assert_eq!(python.run().ok(), "", "{mode}");
+    }
+}
+
+#[test]
+fn check_04_guards_hold_where_a_temp_table_shadows_the_name_and_in_an_attached_database() {
+    let script = r#"
+db = connect()
+db.execute("attach ':memory:' as other")
+db.execute("attach ':memory:' as \"my.db\"")
+fence = lambda n: f'{n:040}'
+for schema in ('main', 'temp', 'other', '"my.db"'):
+    db.execute(f"create table {schema}.chats (id integer primary key, slug text unique, fence text)")
+    db.execute(f"insert into {schema}.chats values (42, 'a', ?)", [fence(8)])
+for name in ('chats', 'other.chats', '"my.db"."chats"'):
+    one(db, "select fence_guard(?, 'fence')", name)
+for schema in ('main', 'other', '"my.db"', 'temp'):
+    for write in ("update {}.chats set fence = ?", "replace into {}.chats (slug, fence) values ('a', ?)"):
+        try:
+            db.execute(write.format(schema), [fence(7)])
+            print(schema, 'went through')
+        except sqlite3.Error as error:
+            print(schema, error.sqlite_errorcode, str(error)[:13])
+print(one(db, "select fence_guard('temp.chats', 'fence')"), one(db, "select fence_unguard('temp.chats')"))
+print(one(db, "select fence_unguard('my.db.chats')"))
+"#;
+    let refused = |schema: &str| format!("{schema} 1811 fence: stale: ").trim_end().to_owned();
+    let expected = ["main", "main", "other", "other", "\"my.db\"", "\"my.db\""].map(refused);
+    let expected = format!("{}\ntemp went through\ntemp went through\n1 1\n1", expected.join("\n"));
+    assert_eq!(Python::new(script).run().ok(), expected);
+}
+
+#[test]
+fn check_04_with_remember_the_holder_of_a_newer_fence_may_write_again() {
+    let script = r#"
+guarded = connect()
+guarded.executescript(args[0])
+guarded.executescript(args[1])
+for _ in range(6):
+    guarded.execute('delete from chats where id = 42')
+    guarded.execute(args[2])
+print(guarded.execute('select count(*), min(summary_fence), max(summary_fence) from chats_summary_fence_deleted').fetchall())
+guarded.execute('delete from chats')
+guarded.execute("insert into chats (slug, email) values ('new', 'new@x')")
+print(one(guarded, 'select changes()'))
+"#;
+    let write = "insert into chats (id, slug, email, summary_fence) values (42, 'a', 'ann@x', :9)";
+    let python = Python::new(script).arg(SCHEMA).arg(guards("holder+remember"));
+    let printed = python.arg(with_fences(write)).run().ok();
+    // One row for each set of keys, with the largest fence: the row as it first stood, and as it was written again.
+    assert_eq!(printed, format!("[(2, '{:040}', '{:040}')]\n1", 8, 9));
+}
+
+/// The table is small, the values are few and alike, the keys are many: random statements meet every way in which SQLite
+/// lets one row take another's place. What a statement did without the guard tells whether the guard had to refuse it.
+#[test]
+fn check_04_random_statements_on_random_tables_are_refused_when_stale_and_only_then() {
+    let answer = Python::new(include_str!("../walk_round.py"))
+        .arg("1")
+        .arg("400")
+        .run()
+        .ok();
+    let told: Vec<_> = answer.split_whitespace().collect();
+    let ["refused", refused, "good", good] = told[..] else {
+        panic!("{answer}")
+    };
+    assert!(refused.parse::<u32>().is_ok_and(|n| n > 1_000), "{answer}");
+    assert!(good.parse::<u32>().is_ok_and(|n| n > 1_000), "{answer}");
+}
