@@ -9,7 +9,7 @@ library        := dist/fence.$(library_suffix)
 program        := dist/fence-cli
 
 .DEFAULT_GOAL := all
-.PHONY: all library program packages demo test torture bench lint clean help
+.PHONY: all library program packages demo test docs torture bench lint clean help
 
 all: library program ## both of these: what `make` alone does
 
@@ -34,6 +34,10 @@ demo: library ## a late writer is refused: two real sqlite3 shells on one databa
 test: ## run every test, after installing the hosts that the tests need
 	@tests/hosts
 	@cargo test
+
+docs: ## run every example of the documents and the recipes, and write what they print into README.md and docs/
+	@tests/hosts
+	@FENCE_WRITE_DOCS=1 cargo test --package fence-tests --test readme --test hosts_recipes -- every_example every_recipe
 
 torture: ## faults over eight processes, and a check of what they did: DURATION=60 seconds, SEED=n for the same again
 	@tests/hosts

@@ -15,6 +15,9 @@
 //! root; of a command only the standard output is compared. `mermaid` and `text` blocks show something and run
 //! nothing. Any other block is an error, unless the line above it is `<!-- not run: reason -->`.
 //!
+//! [`Report::written`] is the document with what was printed in place of what stood there: the generator of every output in
+//! the documents. What is right stays as it is, letter for letter.
+//!
 //! What differs from run to run:
 //!
 //! - A number of 20 to 40 digits is a fence. The fences of the document and those of the run are paired in the order in
@@ -24,9 +27,13 @@
 //! - A shell that reads from a pipe says `near line 7` in its errors; one that talks to a person does not, and so does
 //!   not the document.
 
+mod fences;
+
+use std::ops::Range;
 use std::path::Path;
 use std::process::Command;
 
+use self::fences::Fences;
 use crate::{Session, Shell, extension, host};
 
 /// The languages that are shown and not run.
@@ -58,7 +65,12 @@ pub struct Report {
     pub not_run: Vec<String>,
     /// Where the document and the run differ, each as a message. None is what one wants.
     pub wrong: Vec<String>,
+    /// The document with what the run printed.
+    pub written: String,
 }
+
+/// Lines of the document, by number, and what is to stand in their place.
+type Edit = (Range<usize>, Vec<String>);
 
 /// Runs every example of the document.
 pub fn run(text: &str) -> Report {
@@ -79,7 +91,17 @@ pub fn run(text: &str) -> Report {
             report.wrong.extend(wrong);
         }
     }
+    report.written = written(text, reader.edits);
     report
+}
+
+/// The document with the edits made.
+fn written(text: &str, edits: Vec<Edit>) -> String {
+    let mut lines: Vec<_> = text.split('\n').map(String::from).collect();
+    for (place, new) in edits.into_iter().rev() {
+        lines.splice(place.start - 1..place.end - 1, new);
+    }
+    lines.join("\n")
 }
 
 /// The fenced blocks of the document, in order.
@@ -114,10 +136,9 @@ fn blocks(text: &str) -> Vec<Block<'_>> {
 struct Reader {
     folder: tempfile::TempDir,
     shell: Option<Session>,
-    /// The fences of the document, in the order of their appearance.
-    documented: Vec<String>,
-    /// Those of the run; equal places are equal fences.
-    seen: Vec<String>,
+    fences: Fences,
+    /// What is to be written into the document, from top to bottom.
+    edits: Vec<Edit>,
 }
 
 impl Reader {
@@ -137,8 +158,8 @@ impl Reader {
         Self {
             folder,
             shell: None,
-            documented: Vec::new(),
-            seen: Vec::new(),
+            fences: Fences::default(),
+            edits: Vec::new(),
         }
     }
 
@@ -156,18 +177,28 @@ impl Reader {
                 typed.extend(["\n", &more[continued(more).map_or(0, str::len)..]]);
             }
             let mut documented = Vec::new();
+            let mut end = number + 1 + typed.matches('\n').count();
+            let begin = end;
             while let Some((_, line)) =
                 lines.next_if(|(_, line)| !PROMPTS.iter().any(|prompt| line.starts_with(prompt)))
             {
                 documented.push(line);
+                end += 1;
             }
-            let typed = self.translate(&typed);
+            let typed = self.fences.typed(&typed);
             let printed = if line.starts_with('$') {
                 self.command(&typed)
             } else {
                 self.statement(&typed)
             };
-            wrong.extend(self.compare(number, &typed, &documented.join("\n"), printed));
+            match self.compare(number, &typed, &documented.join("\n"), printed) {
+                Ok(()) => {}
+                Err((message, printed)) => {
+                    wrong.push(message);
+                    let new = printed.map(|printed| (begin..end, printed.lines().map(String::from).collect()));
+                    self.edits.extend(new);
+                }
+            }
         }
         wrong
     }
@@ -189,12 +220,11 @@ impl Reader {
     }
 
     fn sql(&mut self, block: &Block) -> Vec<String> {
-        let documented: Vec<_> = block
-            .lines
-            .iter()
-            .filter_map(|line| line.strip_prefix("--> "))
-            .collect();
-        let typed = self.translate(&block.lines.join("\n"));
+        let rows = (block.line..)
+            .zip(&block.lines)
+            .filter_map(|(number, line)| Some((number, line.strip_prefix("--> ")?)));
+        let (places, documented): (Vec<_>, Vec<_>) = rows.unzip();
+        let typed = self.fences.typed(&block.lines.join("\n"));
         let printed = if self.shell.is_some() {
             self.statement(&typed)
         } else {
@@ -203,9 +233,19 @@ impl Reader {
             self.shell = None;
             printed
         };
-        self.compare(block.line, &typed, &documented.join("\n"), printed)
-            .into_iter()
-            .collect()
+        let Err((message, printed)) = self.compare(block.line, &typed, &documented.join("\n"), printed) else {
+            return Vec::new();
+        };
+        if let Some(printed) = printed {
+            // A row for each row that stood there; what is more comes last, and what is less is taken away.
+            let mut rows = printed.lines().map(|row| format!("--> {row}"));
+            for place in places {
+                self.edits.push((place..place + 1, rows.next().into_iter().collect()));
+            }
+            let end = block.line + block.lines.len();
+            self.edits.push((end..end, rows.collect()));
+        }
+        vec![message]
     }
 
     /// Runs a command in the folder; gives its standard output, or why it failed.
@@ -252,46 +292,27 @@ impl Reader {
         }
     }
 
-    /// What the run types where the document has `typed`: the fences that it was given itself.
-    fn translate(&mut self, typed: &str) -> String {
-        replace_fences(typed, |digits| {
-            let fence = digits.trim_start_matches('0').to_string();
-            let place = self
-                .documented
-                .iter()
-                .position(|known| *known == fence)
-                .unwrap_or_else(|| {
-                    // Nobody gave it: the reader made it up, and so does the run.
-                    self.documented.push(fence.clone());
-                    self.seen.push(fence);
-                    self.seen.len() - 1
-                });
-            like(digits, self.seen.get(place).map_or("", String::as_str))
-        })
-    }
-
-    /// A message, if the run printed something else than the document says.
+    /// If the run printed something else than the document says: a message, and what is to stand there.
     fn compare(
         &mut self,
         line: usize,
         typed: &str,
         documented: &str,
         printed: Result<String, String>,
-    ) -> Option<String> {
-        let printed = match printed {
-            Ok(printed) => printed,
-            Err(failure) => return Some(format!("line {line}: {failure}")),
-        };
+    ) -> Result<(), (String, Option<String>)> {
+        let printed = printed.map_err(|failure| (format!("line {line}: {failure}"), None))?;
         let folder = self.folder.path();
         let real = folder.canonicalize().unwrap_or_else(|_| folder.into());
         let printed = [real.as_path(), folder].iter().fold(printed, |text, path: &&Path| {
             path.to_str()
                 .map_or(text.clone(), |path| text.replace(path, "/home/me/app"))
         });
-        let expected = replace_fences(documented, |digits| name(digits, &mut self.documented));
-        let got = replace_fences(&printed, |digits| name(digits, &mut self.seen));
-        (expected.trim_end() != got.trim_end())
-            .then(|| format!("line {line}: {typed}\n  stands there: {documented}\n  was printed: {printed}"))
+        let to_stand = self.fences.printed(documented, &printed);
+        if documented.trim_end() == to_stand.trim_end() {
+            return Ok(());
+        }
+        let message = format!("line {line}: {typed}\n  stands there: {documented}\n  was printed: {printed}");
+        Err((message, Some(to_stand)))
     }
 }
 
@@ -322,50 +343,4 @@ fn as_to_a_person(line: &str) -> String {
         return format!("fence: {message}");
     }
     line.to_string()
-}
-
-/// The text with each fence and each permit replaced.
-fn replace_fences(text: &str, mut replace: impl FnMut(&str) -> String) -> String {
-    let mut replaced = String::new();
-    let mut rest = text;
-    while let Some(start) = rest.find(|c: char| c.is_ascii_digit() || c == 'p') {
-        let (before, from) = rest.split_at(start);
-        let digits = from.len() - from.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        let length = permit_length(from).unwrap_or(digits.max(1));
-        let (word, after) = from.split_at(length);
-        replaced.push_str(before);
-        if (20..=40).contains(&length) {
-            replaced.push_str(&replace(word));
-        } else {
-            replaced.push_str(word);
-        }
-        rest = after;
-    }
-    replaced + rest
-}
-
-/// How long the permit's id is that the text begins with.
-fn permit_length(text: &str) -> Option<usize> {
-    let length = "permit-".len() + 32;
-    let id = text.get(..length)?.strip_prefix("permit-")?;
-    id.bytes().all(|byte| byte.is_ascii_hexdigit()).then_some(length)
-}
-
-/// What a fence is called in comparisons: by its place among those that appeared, and padded or not.
-fn name(digits: &str, appeared: &mut Vec<String>) -> String {
-    let fence = digits.trim_start_matches('0');
-    let place = appeared.iter().position(|known| known == fence).unwrap_or_else(|| {
-        appeared.push(fence.to_string());
-        appeared.len() - 1
-    });
-    format!("{} {place}", if digits.len() == 40 { "padded fence" } else { "fence" })
-}
-
-/// The fence in the spelling of `digits`: padded or not.
-fn like(digits: &str, fence: &str) -> String {
-    if digits.len() == 40 {
-        format!("{fence:0>40}")
-    } else {
-        fence.to_string()
-    }
 }

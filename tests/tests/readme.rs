@@ -1,4 +1,7 @@
 //! Every example of README.md and docs/ is run and prints what stands there. `document` has the rules.
+//!
+//! `make docs` writes what they print into the documents: into those of docs/reference.md as into all others. It is this
+//! test with `FENCE_WRITE_DOCS=1`.
 
 use std::path::PathBuf;
 
@@ -20,7 +23,11 @@ fn every_example_of_the_documents_prints_what_stands_there() {
             .expect("a document of ours")
             .to_str()
             .expect("a name in UTF-8");
-        let report = document::run(&text);
+        let mut report = document::run(&text);
+        if std::env::var_os("FENCE_WRITE_DOCS").is_some() && report.written != text {
+            std::fs::write(&path, &report.written).expect("a document");
+            report = document::run(&report.written);
+        }
         assert!(report.wrong.is_empty(), "{name}, {}", report.wrong.join("\n"));
         let marked = NOT_RUN
             .iter()
@@ -57,6 +64,46 @@ fn a_document_that_says_something_else_is_noticed() {
     );
     assert_eq!(wrong("```sql\nselect 1; -- one\n--> 1\nselect 2;\n--> 2\n```"), 0);
     assert_eq!(wrong("```sql\nselect 1;\n```"), 1);
+}
+
+#[test]
+fn a_document_is_written_anew_with_what_was_printed_and_nothing_else_is_touched() {
+    let text = "Before.\n\n```console\n$ echo 1; echo 2\n1\n$ true\nnothing\n$ sqlite3 a.db\nsqlite> select 1,\n   ...> 2;\n\
+                $ false\nas it was\n```\nBetween.\n```sql\nselect 1;\n--> 9\nselect 2; select 3;\n```\n\
+                ```sql\nselect 1;\n--> 1\n--> 2\n```\nAfter.\n";
+    let written = "Before.\n\n```console\n$ echo 1; echo 2\n1\n2\n$ true\n$ sqlite3 a.db\nsqlite> select 1,\n   ...> 2;\n1|2\n\
+                   $ false\nas it was\n```\nBetween.\n```sql\nselect 1;\n--> 1\nselect 2; select 3;\n--> 2\n--> 3\n```\n\
+                   ```sql\nselect 1;\n--> 1\n```\nAfter.\n";
+    let report = document::run(text);
+    assert_eq!(report.written, written);
+    assert_eq!(report.wrong.len(), 6, "{}", report.wrong.join("\n"));
+    let again = document::run(written);
+    assert_eq!(
+        (again.written.as_str(), again.wrong.len()),
+        (written, 1),
+        "the command that fails"
+    );
+}
+
+#[test]
+fn the_fences_of_a_document_that_is_written_anew_stay_and_new_ones_come_as_they_were_printed() {
+    // Both lines are wrong by a word; the fences in them are those of the run, which are other ones.
+    let give = "$ expr 10000000000000000000000000 + $$ > given; echo right $(cat given) $(cat given)";
+    let text = format!(
+        "```console\n{give}\nwrong 33132838977483490749893836800001\n\
+         $ echo 33132838977483490749893836800001 | cmp - given && echo same\nother\n```"
+    );
+    let written = format!(
+        "```console\n{give}\nright 33132838977483490749893836800001 33132838977483490749893836800001\n\
+         $ echo 33132838977483490749893836800001 | cmp - given && echo same\nsame\n```"
+    );
+    assert_eq!(document::run(&text).written, written);
+    assert_eq!(document::run(&written).wrong, Vec::<String>::new());
+    let shown = document::run("```console\n$ echo 33132838977483490749893836800001\n```").written;
+    assert_eq!(
+        shown,
+        "```console\n$ echo 33132838977483490749893836800001\n33132838977483490749893836800001\n```"
+    );
 }
 
 #[test]
@@ -122,11 +169,13 @@ fn a_script_of_a_document_can_be_run() {
 
 #[test]
 fn a_block_is_left_out_only_with_a_reason() {
-    let report = document::run("<!-- not run: it shows a secret -->\n```sh\nfalse\n```\n\n```mermaid\nx\n```");
+    let secret = "<!-- not run: it shows a secret -->\n```sh\nfalse\n```\n\n```mermaid\nx\n```";
+    let report = document::run(secret);
     assert_eq!(
         report,
         document::Report {
             not_run: vec!["it shows a secret".into()],
+            written: secret.into(),
             ..Default::default()
         }
     );
