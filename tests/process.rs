@@ -117,12 +117,14 @@ impl Process {
     /// Waits until it stands still, which it does by itself.
     #[track_caller]
     pub fn wait_until_stopped(&self) {
-        let stopped = waitpid(Some(self.pid()), WaitOptions::UNTRACED).expect("a child of ours");
-        assert!(
-            stopped.is_some_and(|(_, status)| status.stopped()),
-            "process {} has ended",
-            self.id()
-        );
+        crate::wait_until("the process stands still", || {
+            let options = WaitOptions::UNTRACED | WaitOptions::NOHANG;
+            let found = waitpid(Some(self.pid()), options).expect("a child of ours");
+            found.is_some_and(|(_, status)| {
+                assert!(status.stopped(), "process {} has ended", self.id());
+                true
+            })
+        });
     }
 
     /// Waits for its end, which something else brings about.

@@ -12,6 +12,12 @@
 //! | `grant-before-commit` | everything of a grant is written, nothing is committed |
 //! | `grant-after-commit` | a grant is committed, the caller has not heard of it |
 //! | `release-after-commit` | a release, or any change of a lease of several keys, is committed, the caller has not heard of it |
+//! | `opening-begins` | the right to open is held, nothing was looked at |
+//! | `opening-looked` | kv.db was seen to be the one that was opened |
+//! | `opening-sets-apart` | a WAL's copy is noted and does not stand in its place yet |
+//! | `opening-put-right` | what did not belong to kv.db is out of the way, SQLite has read nothing |
+//! | `opening-read` | SQLite has opened the WAL and its index |
+//! | `opening-noted` | the files are noted, the right to open is still held |
 //! | `epoch-before-commit` | an opening has lifted the epoch and not committed it |
 //! | `epoch-after-commit` | the epoch is on the disk, the files are not noted yet |
 //! | `checkpoint-before` | the write lock is held, the checkpoint begins |

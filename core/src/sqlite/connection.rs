@@ -1,4 +1,5 @@
-//! One connection to kv.db: how it is opened, how it is seen to be the wrong one, how its WAL is kept short.
+//! One connection to kv.db: how it is seen to be the wrong one, how its WAL is kept short. How it is opened is told in
+//! `opening.rs`.
 //!
 //! # The epoch is synced, a grant is not
 //!
@@ -10,8 +11,8 @@
 //!
 //! A file that was deleted, moved or replaced goes on existing for whoever has it open. So no answer is handed out before
 //! kv.db and its WAL were seen to be still the ones that were opened ([`Conn::is_replaced`]): after the commit, so that
-//! what was granted in a dead file reaches nobody. On opening, a WAL that was written for another kv.db is removed:
-//! SQLite would lay its pages over the new file.
+//! what was granted in a dead file reaches nobody. For a file that is open nobody else gets its inode's number, so one
+//! look at the names tells.
 //!
 //! # Checkpoints
 //!
@@ -26,28 +27,21 @@ use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::time::Instant;
 
 use rusqlite::config::DbConfig;
-use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, OpenFlags, ffi};
 
 use super::files::Names;
+use super::opening::{flags, has_moved};
 use super::schema::{self, Found};
-use super::sidecar::{FileId, Identity, Note, Opening, Sidecar};
-use super::{busy, epoch, fork};
-use crate::clock::Clock;
+use super::sidecar::{Identity, Note, Opening, Sidecar};
+use super::{busy, fork};
 use crate::error::{Error, Result};
 use crate::fault;
-use crate::fence::{Epoch, Fence};
+use crate::fence::Epoch;
 
-/// How often an opening begins anew because the file was replaced meanwhile.
-const OPENINGS: usize = 8;
 /// How old an answer may be that gives nothing, in milliseconds, before the files are looked at again.
 const LOOK_MS: i64 = 10;
-/// How large a page is, in bytes, in a store that is made. A grant writes one page and a release one, and a small page is
-/// written, summed and copied sooner.
-const PAGE_SIZE: i64 = 1_024;
 /// After how many pages in the WAL a checkpoint is made: 10 MB. A checkpoint waits for the disk, and this makes it rarer
 /// than one in a thousand calls.
 const CHECKPOINT_PAGES: i32 = 10_000;
@@ -70,12 +64,12 @@ pub(super) struct Conn {
 
 /// The files of an open store.
 pub(super) struct Disk {
-    names: Names,
-    /// The files behind these names when they were opened.
-    identity: Identity,
+    pub(super) names: Names,
+    /// The files that are open, which stood behind these names then.
+    pub(super) identity: Identity,
     /// When kv.db was last changed by one of us, as far as is known here.
-    changed: Cell<Option<i64>>,
-    sidecar: Arc<Sidecar>,
+    pub(super) changed: Cell<Option<i64>>,
+    pub(super) sidecar: Arc<Sidecar>,
 }
 
 impl Disk {
@@ -123,77 +117,8 @@ impl Disk {
 }
 
 impl Conn {
-    /// Opens the file, makes it a store if it is empty, and commits a new epoch past `seen`. With `distrust` SQLite has
-    /// found the files broken.
-    pub(super) fn open(
-        path: &Path,
-        clock: &Arc<dyn Clock>,
-        seen: Option<Fence>,
-        distrust: bool,
-    ) -> Result<(Self, Epoch)> {
-        for _ in 0..OPENINGS {
-            if let Some(opened) = Self::try_open(path, clock, seen, distrust)? {
-                return Ok(opened);
-            }
-        }
-        Err(Error::Replaced { path: path.to_owned() })
-    }
-
-    /// Opens a store in memory, private to whoever opens it.
-    pub(super) fn open_in_memory(clock: &Arc<dyn Clock>, seen: Option<Fence>) -> Result<(Self, Epoch)> {
-        let path = Path::new(super::MEMORY);
-        let failed = |source| Error::sqlite(path, "opening it", source);
-        let db = Connection::open_in_memory_with_flags(flags()).map_err(failed)?;
-        prepare(&db, clock).map_err(failed)?;
-        let epoch = epoch::open(&db, path, clock, seen, &Found::Nothing, false)?;
-        Ok((Self::new(db, None), epoch))
-    }
-
-    /// Nothing if the file was replaced between two steps of its opening.
-    fn try_open(
-        path: &Path,
-        clock: &Arc<dyn Clock>,
-        seen: Option<Fence>,
-        distrust: bool,
-    ) -> Result<Option<(Self, Epoch)>> {
-        let failed = |doing| move |source| Error::sqlite(path, doing, source);
-        // This opens or makes the file, and neither reads it nor touches its WAL.
-        let db = Connection::open_with_flags(path, flags()).map_err(failed("opening it"))?;
-        if db.is_readonly("main").map_err(failed("opening it"))? {
-            let code = ffi::Error::new(ffi::SQLITE_READONLY);
-            return Err(failed("opening it")(rusqlite::Error::SqliteFailure(code, None)));
-        }
-        prepare(&db, clock).map_err(failed("opening it"))?;
-        let sidecar = Sidecar::open(path)?;
-        let opening = sidecar.opening()?;
-        if has_moved(&db) || sidecar.is_replaced() {
-            return Ok(None);
-        }
-        let Some(store) = one_file(path)? else { return Ok(None) };
-        let names = Names::of(path);
-        let noted = opening.noted();
-        names.put_right(noted, store, distrust)?;
-
-        let found = schema::look(&db, path).inspect_err(|_| opening.discard_if_unused())?;
-        use_wal(&db, path)?;
-        let epoch = epoch::open(&db, path, clock, seen, &found, noted.is_none())?;
-
-        let Some(identity) = names.identity() else {
-            return Ok(None);
-        };
-        let disk = Disk {
-            names,
-            identity,
-            changed: Cell::new(None),
-            sidecar: Arc::clone(&sidecar),
-        };
-        disk.note_end(&opening)?;
-        drop(opening);
-        let conn = Self::new(db, Some(disk));
-        Ok((!conn.is_replaced()).then_some((conn, epoch)))
-    }
-
-    fn new(db: Connection, disk: Option<Disk>) -> Self {
+    /// What was opened: with nothing on disk, a store in memory.
+    pub(super) fn new(db: Connection, disk: Option<Disk>) -> Self {
         let wal_pages = Arc::new(AtomicI32::new(0));
         if disk.is_some() {
             // SAFETY: the handle is open; the counter lives until after the connection is closed, see `drop`.
@@ -357,81 +282,6 @@ pub(super) fn peek_epoch(path: &Path) -> Result<Epoch> {
             Ok(Epoch::new(epoch.max(0).unsigned_abs()))
         }
     }
-}
-
-fn flags() -> OpenFlags {
-    // Threads are kept apart by the engine's mutex; a host's shared cache is not ours to share.
-    OpenFlags::SQLITE_OPEN_READ_WRITE
-        | OpenFlags::SQLITE_OPEN_CREATE
-        | OpenFlags::SQLITE_OPEN_NO_MUTEX
-        | OpenFlags::SQLITE_OPEN_PRIVATE_CACHE
-}
-
-/// Sets up a connection; reads and writes nothing.
-fn prepare(db: &Connection, clock: &Arc<dyn Clock>) -> rusqlite::Result<()> {
-    db.busy_handler(Some(busy::handler))?;
-    db.set_prepared_statement_cache_capacity(64);
-    // See `Conn::drop`.
-    db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-    // kv.db has no triggers or views of ours: what somebody put there is not run.
-    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
-    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
-    db.pragma_update(None, "page_size", PAGE_SIZE)?;
-    db.execute_batch("pragma trusted_schema = off; pragma temp_store = memory; pragma fullfsync = on; pragma checkpoint_fullfsync = on")?;
-    fault::watch(db);
-    let clock = Arc::clone(clock);
-    // The lease clock in SQL: it is read when the row is, with the write lock in hand, not when the call began.
-    db.create_scalar_function("now_ms", 0, FunctionFlags::SQLITE_UTF8, move |_| Ok(clock.now_ms()))
-}
-
-/// Sets the journal to WAL, which stays in the file. A new file needs its write lock for that, and SQLite does not wait for
-/// it here.
-fn use_wal(db: &Connection, path: &Path) -> Result<()> {
-    busy::until(Instant::now(), &|| false, || try_use_wal(db, path))
-}
-
-fn try_use_wal(db: &Connection, path: &Path) -> Result<()> {
-    let mode: String = db
-        .query_row("pragma journal_mode = wal", [], |row| row.get(0))
-        .map_err(|source| Error::sqlite(path, "setting its journal to WAL", source))?;
-    if !mode.eq_ignore_ascii_case("wal") {
-        let code = ffi::Error::new(ffi::SQLITE_CANTOPEN);
-        let message = format!("this file system or this SQLite does not do WAL (the journal is {mode})");
-        let source = rusqlite::Error::SqliteFailure(code, Some(message));
-        return Err(Error::sqlite(path, "setting its journal to WAL", source));
-    }
-    db.execute_batch("pragma wal_autocheckpoint = 0")
-        .map_err(|source| Error::sqlite(path, "setting its journal to WAL", source))
-}
-
-/// The file's identity; nothing if it is gone again.
-fn one_file(path: &Path) -> Result<Option<FileId>> {
-    let Ok(found) = std::fs::metadata(path) else {
-        return Ok(None);
-    };
-    let links = std::os::unix::fs::MetadataExt::nlink(&found);
-    if links > 1 {
-        return Err(Error::HardLinked {
-            path: path.to_owned(),
-            links,
-        });
-    }
-    Ok(Some(FileId::from_metadata(&found)))
-}
-
-/// Whether the file that is open is no longer the one at its path. SQLite compares inodes; nothing is opened.
-fn has_moved(db: &Connection) -> bool {
-    let mut moved: std::ffi::c_int = 0;
-    // SAFETY: the handle is open, the name is a C string, and the answer is written to an int that lives long enough.
-    let code = unsafe {
-        ffi::sqlite3_file_control(
-            db.handle(),
-            c"main".as_ptr(),
-            ffi::SQLITE_FCNTL_HAS_MOVED,
-            (&raw mut moved).cast(),
-        )
-    };
-    code == ffi::SQLITE_OK && moved != 0
 }
 
 /// SQLite tells after each commit how many pages the WAL holds.

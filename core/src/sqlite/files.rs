@@ -3,7 +3,7 @@
 //! SQLite takes it that kv.db, its WAL (`-wal`) and the WAL's index (`-shm`) belong together, and finds two of them by
 //! name. Where somebody removes, moves or restores one of the three, it would lay old pages over a new file, or read a
 //! WAL by the index of another. So which three belong together is noted beside the store at each opening, and the next
-//! one puts right what no longer fits ([`put_right`]). All of this happens while no other process opens the store; one
+//! one puts right what no longer fits ([`Names::put_right`]). All of this happens while no other process opens the store; one
 //! that still has it open finds out before it hands out its next grant, for it looks whether the three are still there.
 //!
 //! kv.db may also be written over in place, as `cp` does. In WAL mode it is written to by checkpoints alone, and ours note
@@ -16,8 +16,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::location::beside;
-use super::sidecar::{FileId, Identity, Note};
+use super::sidecar::{FileId, Identity, Note, Opening};
 use crate::error::{Error, Result};
+use crate::fault;
 
 /// Where SQLite keeps what belongs to kv.db.
 #[derive(Debug)]
@@ -34,11 +35,6 @@ impl Names {
             wal: beside(store, "-wal"),
             index: beside(store, "-shm"),
         }
-    }
-
-    /// The three files that stand there now; nothing if one is missing.
-    pub(super) fn identity(&self) -> Option<Identity> {
-        self.look().map(|(identity, _)| identity)
     }
 
     /// When kv.db was changed last, in nanoseconds.
@@ -58,59 +54,91 @@ impl Names {
         Some((identity, changed(&store)))
     }
 
-    /// Before SQLite reads the file: takes away, or sets apart, what does not belong to it.
-    ///
-    /// * kv.db was replaced: its WAL and index go. A WAL that came with the new kv.db (a copy of both) stays.
-    /// * The WAL was removed or replaced: its index goes, which would tell where to read in the one that is gone.
-    /// * The index was removed: whoever has the store open still writes by the old one, to the same place in the WAL as
-    ///   we would by a new one. So the WAL goes on in a copy: they write to what nobody reads any more.
-    ///
-    /// * kv.db was written over, or SQLite found the files broken, `distrust`: perhaps the WAL was written over as well, so
-    ///   that its index tells of what is no longer there. It is made anew from what the WAL holds.
-    ///
-    /// In each case what another process commits afterwards reaches nobody, for it no longer finds the files that it
-    /// opened.
-    pub(super) fn put_right(&self, noted: Option<Note>, store: FileId, distrust: bool) -> Result<()> {
-        let Some(Note { identity, changed }) = noted else {
-            return Ok(());
-        };
-        let noted = identity;
-        let wal = FileId::of(&self.wal);
-        let index = FileId::of(&self.index);
-        let is_noted_wal = wal == Some(noted.wal);
-        if store == noted.store && is_noted_wal {
-            if distrust || (changed.is_some() && changed != self.changed()) {
-                remove(&self.index)?;
-            } else if index == Some(noted.index) {
-                return Ok(());
-            }
-            return self.set_apart();
-        }
-        if index == Some(noted.index) {
-            remove(&self.index)?;
-        }
-        if store != noted.store && is_noted_wal {
-            remove(&self.wal)?;
-        }
-        Ok(())
+    /// The WAL that stands there now.
+    pub(super) fn wal(&self) -> Option<FileId> {
+        FileId::of(&self.wal)
     }
 
-    /// Puts a copy of the WAL in its place.
-    fn set_apart(&self) -> Result<()> {
+    /// Whether nothing is written in the WAL that stands there now.
+    pub(super) fn is_wal_empty(&self) -> bool {
+        std::fs::metadata(&self.wal).is_ok_and(|found| found.size() == 0)
+    }
+
+    /// Before SQLite reads the file: takes away, or sets apart, what does not belong to it. With `distrust` SQLite has
+    /// found the files broken.
+    ///
+    /// Where the three are not those that were noted, or kv.db was written over, the index goes: it tells where to read
+    /// in a WAL that may be another by now, and SQLite makes it anew from what the WAL holds. Whoever has the old one
+    /// open still writes by it, to the same place in the WAL as we would by a new one. So the WAL goes on in a copy, and
+    /// they write to what nobody reads any more. But
+    ///
+    /// * a WAL that was noted with another kv.db goes: SQLite would lay its pages over this one;
+    /// * so does every WAL beside an empty kv.db. SQLite would remove it, but not its index.
+    ///
+    /// A WAL that came with a new kv.db (a copy of both) so stays. In each case what another process commits afterwards
+    /// reaches nobody, for it no longer finds the files that it opened; and what it has handed out before was committed
+    /// while its index stood there still, so it is in the copy.
+    pub(super) fn put_right(&self, opening: &Opening<'_>, store: &Metadata, distrust: bool) -> Result<()> {
+        let noted = opening.noted();
+        let wal = self.wal();
+        let index = FileId::of(&self.index);
+        let is_empty = store.size() == 0;
+        let id = FileId::from_metadata(store);
+        let fits = match noted {
+            Some(Note { identity, changed }) => {
+                (id, wal, index) == (identity.store, Some(identity.wal), Some(identity.index))
+                    && changed.is_none_or(|noted| noted == self::changed(store))
+            }
+            // The file beside the store is gone, or this is its first opening.
+            None => wal.is_some() == index.is_some() && !(is_empty && wal.is_some()),
+        };
+        if fits && !distrust {
+            return Ok(());
+        }
+        remove(&self.index)?;
+        match noted {
+            _ if wal.is_none() => Ok(()),
+            Some(Note { identity, .. }) if id != identity.store && wal == Some(identity.wal) => remove(&self.wal),
+            _ if is_empty => remove(&self.wal),
+            _ => self.set_apart(opening, store),
+        }
+    }
+
+    /// Puts a copy of the WAL in its place. It is noted with this kv.db before it stands there: should another kv.db be
+    /// put in place meanwhile, the copy is known not to belong to that.
+    fn set_apart(&self, opening: &Opening<'_>, store: &Metadata) -> Result<()> {
         let copy = beside(&self.store, "-wal-copy");
-        let run = || {
+        remove(&copy)?;
+        let run = || -> io::Result<FileId> {
             std::fs::copy(&self.wal, &copy)?;
             let found = std::fs::metadata(&self.wal)?;
             // Only root may give a file away; for anybody else it is the same owner, or the permissions must do.
             let _ = std::os::unix::fs::chown(&copy, Some(found.uid()), Some(found.gid()));
-            std::fs::File::open(&copy)?.sync_all()?;
-            std::fs::rename(&copy, &self.wal)
+            let file = std::fs::File::open(&copy)?;
+            file.sync_all()?;
+            Ok(FileId::from_metadata(&file.metadata()?))
         };
-        run().map_err(|source| Error::Io {
+        let failed = |source| Error::Io {
             path: self.wal.clone(),
-            doing: "setting the WAL apart after its index was removed",
+            doing: "setting the WAL apart from those who still write to it",
             source,
-        })
+        };
+        let wal = match run() {
+            // Gone meanwhile: there is nothing to set apart.
+            Err(source) if source.kind() == io::ErrorKind::NotFound => return Ok(()),
+            done => done.map_err(failed)?,
+        };
+        if let Some(Note { identity, .. }) = opening.noted() {
+            let identity = Identity {
+                store: FileId::from_metadata(store),
+                wal,
+                ..identity
+            };
+            let changed = Some(changed(store));
+            opening.note(&Note { identity, changed })?;
+        }
+        fault::point("opening-sets-apart");
+        std::fs::rename(&copy, &self.wal).map_err(failed)
     }
 }
 

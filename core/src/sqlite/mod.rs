@@ -8,7 +8,8 @@
 //! | `sidecar.rs` | the small file beside kv.db: who opens, who lives |
 //! | `schema.rs` | the tables |
 //! | `files.rs` | which files belong together, and what is put right when one was changed behind our back |
-//! | `connection.rs` | opening, noticing a replaced file, checkpoints |
+//! | `opening.rs` | opening, and knowing which files were opened |
+//! | `connection.rs` | noticing a replaced file, checkpoints |
 //! | `busy.rs` | waiting for another process's write |
 //! | `epoch.rs` | lifting the epoch |
 //! | `term.rs` | for how long a row holds its key |
@@ -31,6 +32,7 @@ mod grant;
 mod line;
 mod list;
 mod location;
+mod opening;
 mod reap;
 mod registry;
 mod schema;
@@ -230,9 +232,9 @@ impl Engine {
     /// Opens the store: with `distrust` after SQLite has found the files broken.
     fn open(&self, seen: &mut Option<Fence>, distrust: bool) -> Result<Conn> {
         let (conn, epoch) = if self.is_in_memory() {
-            Conn::open_in_memory(&self.clock, *seen)?
+            opening::open_in_memory(&self.clock, *seen)?
         } else {
-            Conn::open(&self.path, &self.clock, *seen, distrust)?
+            opening::open(&self.path, &self.clock, *seen, distrust)?
         };
         *seen = (*seen).max(Some(Fence::new(epoch, Count::new(0))));
         Ok(conn)
