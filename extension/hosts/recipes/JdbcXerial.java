@@ -59,8 +59,30 @@ class JdbcXerial {
         }
     }
 
+    /** This program once more, in a process of its own: a virtual machine cannot fork. */
+    static Process child() throws Exception {
+        ProcessHandle.Info self = ProcessHandle.current().info();
+        List<String> command = new ArrayList<>(List.of(self.command().orElseThrow()));
+        command.addAll(List.of(self.arguments().orElseThrow()));
+        command.add("child");
+        return new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
+    }
+
+    /** Takes its turn on a connection of its own; gives the fence. */
+    static String turn() throws SQLException {
+        try (Connection own = connect("app.db")) {
+            String given = one(own, "select fence_acquire('turn', 30000, 60000)");
+            must(one(own, "select fence_release('turn', ?)", given).equals("1"), "not released");
+            return given;
+        }
+    }
+
     public static void main(String[] arguments) throws Exception {
         library = arguments[0];
+        if (arguments.length > 1) {
+            System.out.print(turn());
+            return;
+        }
         Connection db = connect("app.db");
         System.out.println("SQLite " + one(db, "select sqlite_version()"));
         db.createStatement().executeUpdate("create table chats (id integer primary key, summary text, "
@@ -83,10 +105,8 @@ class JdbcXerial {
         List<Thread> threads = new ArrayList<>();
         for (int i = 0; i < 8; i++) {
             Thread thread = new Thread(() -> {
-                try (Connection own = connect("app.db")) {
-                    String given = one(own, "select fence_acquire('turn', 30000, 60000)");
-                    must(one(own, "select fence_release('turn', ?)", given).equals("1"), "not released");
-                    fences.add(given);
+                try {
+                    fences.add(turn());
                 } catch (SQLException error) {
                     throw new AssertionError(error);
                 }
@@ -98,6 +118,15 @@ class JdbcXerial {
             thread.join();
         }
         must(fences.size() == 8, fences.size() + " fences");
+
+        // Children on the same store; the parent's lease stands.
+        String parents = one(db, "select fence_acquire('parent', 30000)");
+        for (Process child : List.of(child(), child())) {
+            fences.add(new String(child.getInputStream().readAllBytes()));
+            must(child.waitFor() == 0, "a child failed");
+        }
+        must(fences.size() == 10, fences.size() + " fences");
+        must(one(db, "select fence_release('parent', ?)", parents).equals("1"), "the parent's lease is gone");
 
         Connection plain = DriverManager.getConnection("jdbc:sqlite::memory:");
         wrong("without enableLoadExtension", () -> one(plain, "select load_extension(?)", library));

@@ -1,4 +1,7 @@
 // better-sqlite3.
+import { fork } from "node:child_process";
+import { once } from "node:events";
+
 import Database from "better-sqlite3";
 
 const library = process.argv[2];
@@ -28,6 +31,13 @@ function must(holds, otherwise) {
 }
 
 const db = connect("app.db");
+if (process.send) {
+  // The child that is made below.
+  const fence = one(db, "select fence_acquire('turn', 30000, 60000)");
+  must(one(db, "select fence_release('turn', ?)", fence) === 1, "not released");
+  await new Promise((sent) => process.send(fence, sent));
+  process.exit();
+}
 console.log("SQLite", one(db, "select sqlite_version()"));
 db.exec("create table chats (id integer primary key, summary text, summary_fence text not null default '')");
 db.exec("insert into chats (id) values (42)");
@@ -44,6 +54,13 @@ const connections = Array.from({ length: 8 }, () => connect("app.db"));
 const fences = connections.map((db) => one(db, "select fence from fence_acquire('of ' || random())"));
 must(new Set(fences).size === 8, `${fences}`);
 for (const db of connections) db.close();
+
+// Node's fork starts a program anew, as node:cluster does: a child has nothing of its parent. The parent's lease stands.
+const parents = one(db, "select fence_acquire('parent', 30000)");
+const children = Array.from({ length: 4 }, () => fork(process.argv[1], [library]));
+for (const [fence] of await Promise.all(children.map((child) => once(child, "message")))) fences.push(fence);
+must(new Set(fences).size === 12, `${fences}`);
+must(one(db, "select fence_release('parent', ?)", parents) === 1, "the parent's lease is gone");
 
 wrong("in a connection that did not load it", () => one(new Database(":memory:"), "select fence_acquire('k')"));
 wrong("a ttl bound as a number, which better-sqlite3 makes a REAL", () => one(db, "select fence_acquire('k', ?)", 30000));

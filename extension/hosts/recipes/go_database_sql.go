@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"os/exec"
+	"strings"
 	"sync"
 
 	"github.com/mattn/go-sqlite3"
@@ -44,6 +46,15 @@ func wrong(what string, err error) {
 	fmt.Printf("wrong: %s: %v\n", what, err)
 }
 
+// turn takes its turn on this connection; gives the fence.
+func turn(db *sql.Conn) string {
+	given := one(db, "select fence_acquire('turn', 30000, 60000)")
+	if one(db, "select fence_release('turn', ?)", given) != "1" {
+		log.Fatal("not released")
+	}
+	return given
+}
+
 func main() {
 	ctx := context.Background()
 	pool, err := open("app.db")
@@ -51,6 +62,10 @@ func main() {
 	pool.SetMaxOpenConns(8)
 	db, err := pool.Conn(ctx)
 	must(err)
+	if len(os.Args) > 2 { // A child.
+		fmt.Print(turn(db))
+		return
+	}
 	fmt.Println("SQLite", one(db, "select sqlite_version()"))
 	_, err = db.ExecContext(ctx, `
 		create table chats (id integer primary key, summary text, summary_fence text not null default '');
@@ -71,11 +86,28 @@ func main() {
 	if one(db, "select fence_release('chat:42', ?)", fence) != "1" {
 		log.Fatal("not released")
 	}
+
+	// Children are programs of their own, for Go does not fork. They use the same store, and the parent's lease stands.
+	parents := one(db, "select fence_acquire('parent', 30000)")
+	var children [4]*exec.Cmd
+	var printed [4]strings.Builder
+	for i := range children {
+		children[i] = exec.Command(os.Args[0], library, "child")
+		children[i].Stdout, children[i].Stderr = &printed[i], os.Stderr
+		must(children[i].Start())
+	}
+	var fences sync.Map
+	for i, child := range children {
+		must(child.Wait())
+		fences.Store(printed[i].String(), true)
+	}
+	if one(db, "select fence_release('parent', ?)", parents) != "1" {
+		log.Fatal("the parent's lease is gone")
+	}
 	must(db.Close())
 
 	// All eight connections of the pool at once.
 	var all, opened sync.WaitGroup
-	var fences sync.Map
 	opened.Add(8)
 	for i := 0; i < 8; i++ {
 		all.Add(1)
@@ -85,18 +117,14 @@ func main() {
 			must(err)
 			opened.Done()
 			opened.Wait()
-			given := one(db, "select fence_acquire('turn', 30000, 60000)")
-			fences.Store(given, true)
-			if one(db, "select fence_release('turn', ?)", given) != "1" {
-				log.Fatal("not released")
-			}
+			fences.Store(turn(db), true)
 			must(db.Close())
 		}()
 	}
 	all.Wait()
 	count := 0
 	fences.Range(func(any, any) bool { count++; return true })
-	if count != 8 {
+	if count != 4+8 {
 		log.Fatalf("%d fences", count)
 	}
 	must(pool.Close())

@@ -9,6 +9,7 @@
 
 use std::collections::BTreeSet;
 use std::error::Error;
+use std::io::{Read, Write};
 use std::path::Path;
 
 use rusqlite::Connection;
@@ -26,6 +27,34 @@ fn open(database: &Path, library: &Path) -> rusqlite::Result<Connection> {
     Ok(db)
 }
 // [end]
+
+/// Runs the work in a child made by fork; gives what it wrote.
+fn in_a_child(work: impl FnOnce() -> rusqlite::Result<String>) -> Result<String, Box<dyn Error>> {
+    let (mut reader, mut writer) = std::io::pipe()?;
+    // SAFETY: this process has no other thread now, so the child may do all that the parent may. It neither uses nor drops
+    // its parent's connections, for it ends by `_exit`.
+    match unsafe { libc::fork() } {
+        -1 => Err(std::io::Error::last_os_error().into()),
+        0 => {
+            let wrote = work().map(|text| writer.write_all(text.as_bytes()));
+            // SAFETY: it does not return.
+            unsafe { libc::_exit(i32::from(!matches!(wrote, Ok(Ok(()))))) }
+        }
+        child => {
+            drop(writer);
+            let mut text = String::new();
+            reader.read_to_string(&mut text)?;
+            let mut status = -1;
+            // SAFETY: `status` lives through the call.
+            unsafe { libc::waitpid(child, &raw mut status, 0) };
+            if status == 0 {
+                Ok(text)
+            } else {
+                Err(format!("the child ended with {status}").into())
+            }
+        }
+    }
+}
 
 fn main() -> Result<(), Box<dyn Error>> {
     let library = std::env::args().nth(1).ok_or("give the path of the library")?;
@@ -56,7 +85,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         db.query_row("select fence_release('turn', ?1)", [&fence], |row| row.get::<_, i64>(0))?;
         Ok(fence)
     };
-    let fences: BTreeSet<String> = std::thread::scope(|scope| {
+    let mut fences: BTreeSet<String> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(hold)).collect();
         let fences = threads
             .into_iter()
@@ -64,6 +93,15 @@ fn main() -> Result<(), Box<dyn Error>> {
         fences.collect::<rusqlite::Result<_>>()
     })?;
     assert_eq!(fences.len(), 8);
+
+    // Children made by fork open connections of their own; the parent's lease stands.
+    let parents: String = db.query_row("select fence_acquire('parent', 30000)", (), |row| row.get(0))?;
+    for _ in 0..4 {
+        fences.insert(in_a_child(hold)?);
+        let renewed: i64 = db.query_row("select fence_renew('parent', ?1)", [&parents], |row| row.get(0))?;
+        assert_eq!(renewed, 1);
+    }
+    assert_eq!(fences.len(), 8 + 4);
 
     let plain = Connection::open_in_memory()?;
     plain.load_extension_disable()?;
