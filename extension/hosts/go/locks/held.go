@@ -13,7 +13,7 @@ const shortest = time.Millisecond
 // acquire is what there is to know of a lease or of a permit, to take and to keep it.
 type acquire struct {
 	key string
-	// The SQL, and the first arguments of the call; the ttl, the wait and the options follow.
+	// The SQL function, and the first arguments of its call; the ttl, the wait and the options follow.
 	call    string
 	first   []any
 	renew   string
@@ -69,44 +69,26 @@ func (l *Locks) hold(ctx context.Context, take acquire, work func(context.Contex
 	return err
 }
 
-// wait takes it in a goroutine of its own: the wait is inside SQLite, where a context does not reach. If the context
-// ends first, what is granted later is given back.
+// wait takes it, for as long as the options say or ctx lasts. Nothing if it is held by somebody else.
 func (l *Locks) wait(ctx context.Context, take acquire) (*held, error) {
-	type answer struct {
-		held *held
-		err  error
-	}
-	answers := make(chan answer)
-	go func() {
-		held, err := l.acquire(take)
-		select {
-		case answers <- answer{held, err}:
-		case <-ctx.Done():
-			if held != nil {
-				held.letGo()
-			}
-		}
-	}()
-	select {
-	case answer := <-answers:
-		return answer.held, answer.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// acquire blocks for as long as the wait is. Nothing if it is held by somebody else.
-func (l *Locks) acquire(take acquire) (*held, error) {
 	asked := time.Now()
 	wait := take.options.wait.Milliseconds()
 	arguments := append(append([]any{}, take.first...), take.options.ttl.Milliseconds(), wait, take.options.json())
-	var name *string
-	if err := l.db.QueryRow(take.call, arguments...).Scan(&name); err != nil || name == nil {
+	name, err := l.waits.ask(ctx, l.db, take.call, arguments)
+	if err != nil && name == "" {
 		return nil, err
 	}
-	held := &held{locks: l, take: take, name: *name, cancel: func() {}}
+	if name == "" {
+		return nil, nil
+	}
+	held := &held{locks: l, take: take, name: name, cancel: func() {}}
 	held.alarm = time.AfterFunc(take.options.ttl, held.loseInTime)
 	held.liveFrom(asked)
+	if err != nil {
+		// It was granted as ctx ended.
+		held.letGo()
+		return nil, err
+	}
 	if wait > 0 && time.Since(asked) > shortest {
 		// When in the wait it was granted, only the store knows; a renewal counts from now.
 		held.renew()

@@ -16,7 +16,8 @@ import (
 type Locks struct {
 	// Connections of our own to databases in memory, as many as there are calls at once: all that they do is call the
 	// functions. The library keeps one connection to kv.db below all of them.
-	db *sql.DB
+	db    *sql.DB
+	waits waits
 }
 
 // Open gives the locks of the store at this path.
@@ -28,7 +29,11 @@ func Open(store string) (*Locks, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := sql.OpenDB(&connector{name: ":memory:", hook: func(conn *sqlite3.SQLiteConn) error {
+	l := &Locks{waits: waits{open: map[int64]*asked{}}}
+	l.db = sql.OpenDB(&connector{name: ":memory:", hook: func(conn *sqlite3.SQLiteConn) error {
+		if err := l.waits.hook(conn); err != nil {
+			return err
+		}
 		rows, err := conn.Query("select fence_open(?)", []driver.Value{path})
 		if err != nil {
 			return err
@@ -36,11 +41,11 @@ func Open(store string) (*Locks, error) {
 		defer rows.Close()
 		return rows.Next(make([]driver.Value, 1))
 	}})
-	if err := db.Ping(); err != nil {
-		db.Close()
+	if err := l.db.Ping(); err != nil {
+		l.db.Close()
 		return nil, err
 	}
-	return &Locks{db: db}, nil
+	return l, nil
 }
 
 // Close closes the connections. What is still held is not renewed any more, and ends with its ttl.
@@ -103,12 +108,12 @@ func (l *Locks) Lock(name string, options ...Option) *Lock {
 // end, also of a panic. The work's context ends with ctx and when the lease is lost.
 //
 // It gives the error of the work; [ErrHeld] when the wait was over, ctx.Err() when ctx ended before, and then the work
-// did not run; [ErrLeaseLost] when the work succeeded and the lease had ended before it.
+// did not run and the line was left; [ErrLeaseLost] when the work succeeded and the lease had ended before it.
 func (k *Lock) Hold(ctx context.Context, key any, work func(context.Context, *Lease) error) error {
 	full := fmt.Sprintf("%s:%v", k.name, key)
 	take := acquire{
 		key:     full,
-		call:    "select fence_acquire(?, ?, ?, ?)",
+		call:    "fence_acquire(?, ?, ?, ?)",
 		first:   []any{full},
 		renew:   "select fence_renew(?, ?, ?)",
 		release: "select fence_release(?, ?)",
@@ -141,7 +146,7 @@ func (l *Locks) Semaphore(key string, limit int, options ...Option) *Semaphore {
 func (s *Semaphore) Hold(ctx context.Context, work func(context.Context, *Permit) error) error {
 	take := acquire{
 		key:     s.key,
-		call:    "select semaphore_acquire(?, ?, ?, ?, ?)",
+		call:    "semaphore_acquire(?, ?, ?, ?, ?)",
 		first:   []any{s.key, s.limit},
 		renew:   "select semaphore_renew(?, ?, ?)",
 		release: "select semaphore_release(?, ?)",

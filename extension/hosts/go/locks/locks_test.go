@@ -165,6 +165,84 @@ func TestAWaitEndsWithItsContextAndLeavesNothingHeld(t *testing.T) {
 	}
 }
 
+// line opens kv.db beside the store's own connection, to count who stands in line.
+func (s story) line() func() int {
+	s.Helper()
+	db, err := sql.Open("sqlite3", "file:"+filepath.Join(s.folder, "kv.db")+"?_busy_timeout=5000")
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { db.Close() })
+	return func() (length int) {
+		if err := db.QueryRow("select count(*) from waiters").Scan(&length); err != nil {
+			s.Fatal(err)
+		}
+		return length
+	}
+}
+
+func TestAWaitWhoseContextEndsLeavesTheLineAtOnce(t *testing.T) {
+	s := begin(t)
+	line := s.line()
+	chat := s.locks.Lock("chat", Wait(time.Hour))
+	err := chat.Hold(context.Background(), 42, func(context.Context, *Lease) error {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		answer := make(chan error, 1)
+		go func() { answer <- chat.Hold(ctx, 42, func(context.Context, *Lease) error { return errors.New("it ended") }) }()
+		for began := time.Now(); line() != 1; runtime.Gosched() {
+			if time.Since(began) > deadline {
+				return errors.New("it never stood in line")
+			}
+		}
+		cancel()
+		select {
+		case err := <-answer:
+			if err != context.Canceled || line() != 0 {
+				return fmt.Errorf("gave %w, and %d stand in line", err, line())
+			}
+		case <-time.After(deadline):
+			return errors.New("it waits on")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAContextThatEndsAtAnyMomentOfAnAcquireLeavesNothingBehind(t *testing.T) {
+	s := begin(t)
+	line := s.line()
+	chat := s.locks.Lock("chat", Wait(time.Hour))
+	// Free or held: what is granted as the context ends is given back, what would wait leaves the line.
+	try := func(round int) error {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(round)*2*time.Microsecond)
+		defer cancel()
+		err := chat.Hold(ctx, 42, func(context.Context, *Lease) error { return nil })
+		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+		return nil
+	}
+	for round := 0; round < 300; round++ {
+		if err := try(round); err != nil || s.held() != "" {
+			t.Fatalf("%v, and %q is held", err, s.held())
+		}
+	}
+	err := chat.Hold(context.Background(), 42, func(context.Context, *Lease) error {
+		for round := 0; round < 300; round++ {
+			if err := try(round); err != nil || line() != 0 {
+				return fmt.Errorf("%w, and %d stand in line", err, line())
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestItIsRenewedForAsLongAsTheWorkLasts(t *testing.T) {
 	s := begin(t)
 	err := s.locks.Lock("chat", TTL(300*time.Millisecond)).Hold(context.Background(), 42,
