@@ -6,10 +6,12 @@ library_suffix := $(if $(filter Darwin,$(shell uname -s)),dylib,so)
 extension      := --manifest-path extension/Cargo.toml --target-dir extension/target
 built          := extension/target/release/libfence.$(library_suffix)
 library        := dist/fence.$(library_suffix)
+built_etcd     := extension/target/etcd/release/libfence.$(library_suffix)
+library_etcd   := dist/fence-etcd.$(library_suffix)
 program        := dist/fence-cli
 
 .DEFAULT_GOAL := all
-.PHONY: all library program packages demo test docs torture bench lint clean help
+.PHONY: all library program etcd packages demo test docs torture bench lint clean help
 
 all: library program ## both of these: what `make` alone does
 
@@ -18,6 +20,11 @@ library: ## build the release library: dist/fence.so (dist/fence.dylib on macOS)
 	@mkdir -p dist
 	@# Moved into place, never written over: a program may have the old one loaded.
 	@cmp -s $(built) $(library) || { cp $(built) $(library).new && mv $(library).new $(library); }
+
+etcd: ## build the library that can also use an etcd cluster: dist/fence-etcd.so
+	@cargo build --release --features etcd --manifest-path extension/Cargo.toml --target-dir extension/target/etcd
+	@mkdir -p dist
+	@cmp -s $(built_etcd) $(library_etcd) || { cp $(built_etcd) $(library_etcd).new && mv $(library_etcd).new $(library_etcd); }
 
 program: ## build the program: dist/fence-cli, its manual and completions; install it as `fence`
 	@cargo build --release --package fence-cli --target-dir target

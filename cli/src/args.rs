@@ -1,6 +1,7 @@
 //! What may stand on the command line, and how a mistake in it is told.
 //!
-//! Which kv.db, the same for every command, the first of these that says something:
+//! Which store, the same for every command, the first of these that says something; a path that begins with `etcd://` or
+//! `etcds://` is a cluster's location:
 //!
 //! 1. `--store PATH`;
 //! 2. the environment variable `FENCE_STORE`;
@@ -38,7 +39,7 @@ pub struct Line {
 /// Which kv.db.
 #[derive(Args, Debug)]
 pub struct StoreArgs {
-    /// The store's file; without it the one that FENCE_STORE names, else kv.db beside the database
+    /// The store's file, or etcd://HOST,HOST,HOST/PREFIX; without it the one that FENCE_STORE names, else kv.db beside the database
     #[arg(long, value_name = "PATH")]
     store: Option<PathBuf>,
     /// The database whose folder has the store; without it the current folder
@@ -76,13 +77,13 @@ impl StoreArgs {
     /// Opens a store that is there already.
     pub fn open_existing(&self) -> Result<Store, String> {
         let path = self.path();
-        match Store::locate(&path) {
-            Ok(located) if located.exists() => self.open(),
-            Ok(located) => Err(format!(
-                "fence: there is no store {located:?}: name one with --store or {STORE}"
-            )),
-            Err(error) => Err(error.to_string()),
+        if Store::exists(&path).map_err(|error| error.to_string())? {
+            return self.open();
         }
+        let located = Store::locate(&path).map_err(|error| error.to_string())?;
+        Err(format!(
+            "fence: there is no store {located:?}: name one with --store or {STORE}"
+        ))
     }
 }
 

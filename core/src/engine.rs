@@ -6,6 +6,7 @@
 //! | engine | stands on | serves |
 //! |---|---|---|
 //! | `sqlite/` | a file, `kv.db` | the processes of one machine |
+//! | `etcd/` | an etcd cluster | the processes of many machines |
 
 use std::path::Path;
 

@@ -215,6 +215,12 @@ pub enum Error {
         source: io::Error,
     },
 
+    /// The path names a cluster, and this library was built for files alone.
+    #[error(
+        "fence: the store is on an etcd cluster, and this library was built without: use the one that `make etcd` builds"
+    )]
+    NoClusters,
+
     /// A cluster did not do what was asked, and nothing was changed.
     #[error("fence: {location}: {doing} failed: {said}: {}", trouble.advice())]
     Cluster {
@@ -329,6 +335,7 @@ impl Error {
             Self::NewerFormat { .. } | Self::HardLinked { .. } | Self::Path { .. } => ffi::SQLITE_CANTOPEN,
             Self::Replaced { .. } => ffi::SQLITE_READONLY_DBMOVED,
             Self::Interrupted => ffi::SQLITE_INTERRUPT,
+            Self::NoClusters => ffi::SQLITE_CANTOPEN,
             Self::Cluster { trouble, .. } => trouble.code(),
             Self::UnknownOutcome { .. } => ffi::SQLITE_IOERR,
             _ => ffi::SQLITE_ERROR,

@@ -1,4 +1,4 @@
-//! Leases with fences on a SQLite file.
+//! Leases with fences on a SQLite file, or on an etcd cluster.
 //!
 //! A *lease* holds a key until it is released or its time to live has passed, and carries a *fence*: a number larger than
 //! every one that the store gave before. Whoever writes under a lease writes its fence along, and the row refuses a lower
@@ -61,6 +61,29 @@
 //! **Trouble with the store is an error and changes nothing.** Every call goes through one function that leaves no
 //! transaction open, whatever came of it (`Engine::call` in `sqlite/mod.rs`). A lock that another program keeps is waited
 //! for 5 s, or to the end of the caller's own wait.
+//!
+//! # On a cluster
+//!
+//! With the feature `etcd`, [`Store::open`] takes a location such as `etcd://a:2379,b:2379,c:2379/jobs`, and what is promised
+//! is the same, for processes on many machines. How it is kept, what is different and what it does not cover:
+//!
+//! | promise | on a cluster |
+//! |---|---|
+//! | LOCK-01 | A grant is a transaction on the condition that nothing holds its keys, and etcd puts all transactions in one order (`etcd/grant.rs`). A lease is live until the cluster ends it. |
+//! | LOCK-02, LOCK-03 | The count is the revision of that transaction, so counts have gaps. The epoch stands in the cluster, and every grant is made on the condition that it is as it was known; it is lifted when the cluster has begun a new life, as from a snapshot (`etcd/epoch.rs`), not at each opening. *Not covered:* members' data put back by hand, if no process that has seen more is at work: call [`Store::advance`]. |
+//! | LOCK-04 | The same (`etcd/end.rs`). A renewal of one key of a lease of several renews all of them. |
+//! | LOCK-05 | The cluster counts, in whole seconds: half a second is added to the ttl and the sum rounded up, and made as long as the cluster's least, 1.5 times its election time-out (2 s unless it was set). It looks twice a second for what is over, and a new leader begins to count anew. So a lease lasts longer than its ttl, and never ends early. A reboot of a client ends none. |
+//! | LOCK-06 | The key stays closed for its delay, and for up to 4 s more. |
+//! | LOCK-07 | In the order in which the places were written. A waiter that died or stands still holds the others up until its place runs out, 2 s after it was last kept alive or the cluster's least (`etcd/line.rs`). |
+//! | LOCK-08 | Each answer is compared with what this process has seen, before a fence is handed out. |
+//! | LOCK-09 | A child makes connections of its own and leaves its parent's alone (`etcd/process.rs`). |
+//! | LOCK-10 | The same, also for those who move from a file to a cluster. |
+//! | LOCK-11 | A bound lease ends within 3 s, or the cluster's least, after its process, and when the process stands still for so long or is cut off from the cluster (`etcd/bound.rs`). |
+//! | SEM-01, SEM-02 | The same: a permit is written on the condition that no other was since they were counted. |
+//!
+//! A call ends within 5.5 s, or so long after the caller's own wait, whatever the members do; without a quorum it is an
+//! error ([`Error::Cluster`], or [`Error::UnknownOutcome`] if the answer of a write was lost). An acquire whose answer was
+//! lost finds what was granted, or ends it.
 
 #[cfg(not(unix))]
 compile_error!("fence-core stands on POSIX record locks: Linux and macOS are supported");
@@ -78,6 +101,7 @@ mod lease;
 mod limits;
 mod lock;
 mod permit;
+mod place;
 mod semaphore;
 pub mod shown;
 mod sqlite;

@@ -1,10 +1,10 @@
-//! The store: the file kv.db with the epoch, the count and the live leases.
+//! The store: the epoch and the live leases, in a file or on a cluster.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::clock::{Clock, SystemClock};
+use crate::clock::Clock;
 use crate::engine::{Engine, Granted, Name, PageMark, Request};
 use crate::error::{Error, Result};
 use crate::fence::{Epoch, Fence};
@@ -13,7 +13,7 @@ use crate::key::Key;
 use crate::lease::{Hold, Lease};
 use crate::limits::{Delay, Limit, Ttl, Wait};
 use crate::permit::PermitId;
-use crate::sqlite;
+use crate::place;
 
 /// How many keys one lease may hold.
 const MOST_KEYS: usize = 1_000;
@@ -43,7 +43,7 @@ pub struct AcquireOptions {
     pub bound: bool,
 }
 
-/// A store, open in this process. Clones are the same store; the file closes with the last one.
+/// A store, open in this process. Clones are the same store; a file closes with the last one.
 ///
 /// ```
 /// use fence_core::{AcquireOptions, Store};
@@ -69,10 +69,13 @@ impl Store {
     /// folder must exist. The path may be relative, a symbolic link or a `file:` URI. Within a process the same file is
     /// opened once, whatever the spelling.
     ///
+    /// A path that begins with `etcd://`, or `etcds://` for TLS, is the location of a store on an etcd cluster:
+    /// `etcd://[user[:password]@]host[:port][,host[:port]…][/prefix]`. It needs the feature `etcd`.
+    ///
     /// # Errors
     ///
     /// [`Error::Path`], [`Error::Io`], [`Error::NotAStore`], [`Error::NewerFormat`], [`Error::HardLinked`],
-    /// [`Error::Busy`], [`Error::Sqlite`].
+    /// [`Error::Busy`], [`Error::Sqlite`]; of a cluster [`Error::NoClusters`], [`Error::Cluster`].
     ///
     /// ```
     /// let folder = tempfile::tempdir()?;
@@ -81,8 +84,7 @@ impl Store {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        let engine = sqlite::find(path.as_ref())?;
-        engine.ensure_open()?;
+        let engine = place::open(path.as_ref())?;
         Ok(Self { engine })
     }
 
@@ -97,7 +99,8 @@ impl Store {
     /// # Ok::<(), fence_core::Error>(())
     /// ```
     pub fn in_memory() -> Result<Self> {
-        Self::with_engine(sqlite::Engine::in_memory(Arc::new(SystemClock)))
+        let engine = place::in_memory()?;
+        Ok(Self { engine })
     }
 
     /// Opens the file with a clock of one's own and a connection of its own, as another process would. For tests.
@@ -116,7 +119,8 @@ impl Store {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn with_clock(path: impl AsRef<Path>, clock: impl Clock) -> Result<Self> {
-        Self::with_engine(sqlite::Engine::alone(path.as_ref(), Arc::new(clock))?)
+        let engine = place::open_alone(path.as_ref(), Arc::new(clock))?;
+        Ok(Self { engine })
     }
 
     /// The path that [`Store::open`] would use for this one, without opening anything.
@@ -132,7 +136,27 @@ impl Store {
     /// # Ok::<(), fence_core::Error>(())
     /// ```
     pub fn locate(path: impl AsRef<Path>) -> Result<PathBuf> {
-        sqlite::locate(path.as_ref())
+        place::locate(path.as_ref())
+    }
+
+    /// Whether there is a store at this path. Opens nothing and makes nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::locate`]; of a cluster those of reading it.
+    ///
+    /// ```
+    /// use fence_core::Store;
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let path = folder.path().join("kv.db");
+    /// assert!(!Store::exists(&path)?);
+    /// Store::open(&path)?;
+    /// assert!(Store::exists(&path)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn exists(path: impl AsRef<Path>) -> Result<bool> {
+        place::exists(path.as_ref())
     }
 
     /// The epoch that stands in this file, without making it, opening it as a store or lifting the epoch. Nothing if there
@@ -153,14 +177,7 @@ impl Store {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn peek_epoch(path: impl AsRef<Path>) -> Result<Option<Epoch>> {
-        sqlite::peek_epoch(path.as_ref())
-    }
-
-    fn with_engine(engine: sqlite::Engine) -> Result<Self> {
-        engine.ensure_open()?;
-        Ok(Self {
-            engine: Arc::new(engine),
-        })
+        place::peek_epoch(path.as_ref())
     }
 
     /// Lets go of the store, as dropping this does; the last handle of a process closes the store's connection.
@@ -175,10 +192,11 @@ impl Store {
     /// ```
     pub fn close(self) {
         drop(self);
-        sqlite::wait_for_fork();
+        place::wait_for_fork();
     }
 
-    /// The file's absolute path without symbolic links; `:memory:` of a store in memory.
+    /// The file's absolute path without symbolic links; `:memory:` of a store in memory; of a cluster its location, without
+    /// a password.
     ///
     /// ```
     /// assert_eq!(fence_core::Store::in_memory()?.path().to_str(), Some(":memory:"));

@@ -41,10 +41,9 @@ use super::wire::{self, Answer};
 use crate::error::{ClusterTrouble, Error, Result};
 
 pub(crate) use super::location::Location;
-pub(crate) use super::watch::Watched;
 pub(crate) use super::wire::{
-    Compare, Event, EventKind, Header, Is, KeyValue, Keys, LeaseGranted, LeaseLeft, Op, OpAnswer, Range, Ranged,
-    SortOrder, SortTarget, Status, Target, Txn, TxnAnswer,
+    Compare, EventKind, Header, Is, KeyValue, Keys, LeaseGranted, LeaseLeft, Op, OpAnswer, Range, Ranged, SortOrder,
+    SortTarget, Status, Target, Txn, TxnAnswer,
 };
 
 /// A member has this long to answer at least, and at most.
@@ -72,6 +71,16 @@ enum Token {
     /// There is no user, or the cluster knows none.
     None,
     Is(Arc<str>),
+}
+
+/// What came of ending a lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Revoked {
+    Ended,
+    /// There was none.
+    NotThere,
+    /// There is none, and it was tried before and the answer lost: that try may have ended it.
+    Perhaps,
 }
 
 /// What came of asking one member.
@@ -114,10 +123,6 @@ impl Client {
         }
     }
 
-    pub(crate) fn location(&self) -> &Location {
-        &self.location
-    }
-
     /// Reads keys.
     pub(crate) fn range(&self, range: &Range<'_>, deadline: Instant) -> Result<Ranged> {
         self.answer("kv/range", "reading", range.json(), false, deadline)
@@ -154,16 +159,16 @@ impl Client {
         Ok((lease.ttl_s > 0).then_some(lease.ttl_s))
     }
 
-    /// Ends the lease and the keys that were put with it. Whether it was there; where an earlier try's answer was lost,
-    /// that try may have ended it.
-    pub(crate) fn lease_revoke(&self, id: i64, deadline: Instant) -> Result<bool> {
+    /// Ends the lease and the keys that were put with it.
+    pub(crate) fn lease_revoke(&self, id: i64, deadline: Instant) -> Result<Revoked> {
         let body = json!({ "ID": id.to_string() });
-        match self.call("lease/revoke", "ending a lease", body, false, deadline) {
-            Ok(_) => Ok(true),
+        let mut lost = false;
+        match self.call_telling(&mut lost, "lease/revoke", "ending a lease", body, false, deadline) {
+            Ok(_) => Ok(Revoked::Ended),
             Err(Error::Cluster {
                 trouble: ClusterTrouble::LeaseNotFound,
                 ..
-            }) => Ok(false),
+            }) => Ok(if lost { Revoked::Perhaps } else { Revoked::NotThere }),
             Err(error) => Err(error),
         }
     }
@@ -194,6 +199,19 @@ impl Client {
 
     /// Asks the members in turn until one answers or the deadline has passed.
     fn call(&self, path: &str, doing: &'static str, body: Value, once: bool, deadline: Instant) -> Result<Value> {
+        self.call_telling(&mut false, path, doing, body, once, deadline)
+    }
+
+    /// [`Client::call`], which tells whether an answer was lost on the way.
+    fn call_telling(
+        &self,
+        lost: &mut bool,
+        path: &str,
+        doing: &'static str,
+        body: Value,
+        once: bool,
+        deadline: Instant,
+    ) -> Result<Value> {
         let body = body.to_string();
         let mut round = Round::new(self, doing, deadline);
         loop {
@@ -212,7 +230,10 @@ impl Client {
                         said: format!("{}: {said}", self.members.name(member)),
                     });
                 }
-                Turn::Next { said, .. } => round.failed(member, said),
+                Turn::Next { said, uncertain } => {
+                    *lost |= uncertain;
+                    round.failed(member, said);
+                }
                 Turn::Renew(said) => round.renew(member, said)?,
                 Turn::No(trouble, said) => {
                     self.members.answered(member);

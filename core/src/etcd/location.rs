@@ -28,7 +28,7 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 const ENCODED_IN_PREFIX: &AsciiSet = &ENCODED.remove(b'/');
 
 /// A cluster, the user, and the prefix of the store's keys.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Location {
     tls: bool,
     /// Each as `host:port`.
@@ -38,18 +38,13 @@ pub(crate) struct Location {
     shown: String,
 }
 
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub(super) struct User {
     pub(super) name: String,
     pub(super) password: String,
 }
 
 impl Location {
-    /// Whether the text means a cluster and no file.
-    pub(crate) fn names_one(text: &str) -> bool {
-        scheme(text).is_some()
-    }
-
     /// Reads a location.
     ///
     /// # Errors

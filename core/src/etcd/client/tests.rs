@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use fence_tests::etcd::{Certificates, Cluster, Proxy, Setup};
 use once_cell::sync::Lazy;
 
+use super::super::watch::Watched;
+use super::super::wire::Event;
 use super::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
@@ -104,8 +106,8 @@ fn a_transaction_reads_compares_and_writes_in_one_revision() -> Outcome {
     assert_eq!(client.lease_keep_alive(lease.id, soon())?, Some(60));
     let left = client.lease_time_to_live(lease.id, soon())?;
     assert!(left.is_some_and(|left| left.granted_s == 60 && left.left_s > 0));
-    assert!(client.lease_revoke(lease.id, soon())?);
-    assert!(!client.lease_revoke(lease.id, soon())?);
+    assert_eq!(client.lease_revoke(lease.id, soon())?, Revoked::Ended);
+    assert_eq!(client.lease_revoke(lease.id, soon())?, Revoked::NotThere);
     assert_eq!(client.lease_keep_alive(lease.id, soon())?, None);
     assert!(client.lease_time_to_live(lease.id, soon())?.is_none());
     assert_eq!(read(&client, b"txn/a", soon())?, None);
