@@ -38,6 +38,7 @@
 //! | [`package`] | builds the packages of extension/hosts |
 //! | [`venv`] | Python with its packages, ours among them |
 //! | [`document`] | runs the examples of a document and compares what they print |
+//! | [`recipe`] | programs that tell what they saw, and the documents that hold it |
 //! | [`surface`] | every function and table that SQL gets, pinned, each with an example |
 //! | [`chats`] | the tables on which guards are tried |
 //! | [`worker`] | the program `worker`, which uses the store through the core |
@@ -63,6 +64,7 @@ pub mod package;
 pub mod process;
 pub mod program;
 pub mod python;
+pub mod recipe;
 pub mod recovery;
 pub mod shell;
 pub mod surface;

@@ -73,6 +73,23 @@ fn program(name: &str) -> PathBuf {
         .unwrap_or_else(|| panic!("tests/node-packages has no {name} for this platform"))
 }
 
+/// What TypeScript says to this file: nothing, if its types are clean.
+pub fn tsc(file: &Path) -> String {
+    let mut tsc = node();
+    tsc.current_dir(folder()).arg("node_modules/typescript/bin/tsc");
+    tsc.args([
+        "--noEmit", "--strict", "--module", "nodenext", "--target", "es2022", "--lib", "es2023",
+    ]);
+    tsc.args([
+        "--types",
+        "node,bun-types",
+        "--skipLibCheck",
+        "--allowImportingTsExtensions",
+    ])
+    .arg(file);
+    host::run(tsc, "").out
+}
+
 /// Puts this file or folder of the repository where its imports are found; gives its path there.
 pub fn place(path: &str) -> PathBuf {
     let from = root().join(path);

@@ -57,18 +57,9 @@ fn the_types_are_clean_and_reach_the_user() {
                   await locks.lock('chat').hold(42, (lease) => { const fence: number = lease.fence; return fence; });\n\
                   await locks.semaphore('gpu', 2).hold((permit) => permit.fence);\n";
     std::fs::write(&wrong, source).expect("a new file");
-    let tsc = |file: &std::path::Path| {
-        let mut tsc = node::node();
-        tsc.current_dir(node::folder()).arg("node_modules/typescript/bin/tsc");
-        tsc.args([
-            "--noEmit", "--strict", "--module", "nodenext", "--target", "es2022", "--lib", "es2023",
-        ]);
-        tsc.args(["--types", "node,bun-types", "--skipLibCheck"]).arg(file);
-        host::run(tsc, "").out
-    };
-    assert_eq!(tsc(&example), "");
-    assert_eq!(tsc(&tests().join("locks.test.mts")), "");
-    let told = tsc(&wrong);
+    assert_eq!(node::tsc(&example), "");
+    assert_eq!(node::tsc(&tests().join("locks.test.mts")), "");
+    let told = node::tsc(&wrong);
     assert!(
         told.contains("Type 'bigint' is not assignable to type 'number'"),
         "{told}"

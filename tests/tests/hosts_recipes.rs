@@ -1,12 +1,12 @@
 //! The recipes of extension/hosts/recipes, each run in its real host, and docs/hosts.md, into which they are written.
 //!
-//! Between `<!-- begin NAME -->` and `<!-- end -->` the document holds what the run gave. When it is out of date, the
-//! test says where, and `FENCE_WRITE_DOCS=1 cargo test -p fence-tests --test hosts_recipes` writes it anew.
+//! `FENCE_WRITE_DOCS=1 cargo test -p fence-tests --test hosts_recipes` writes it anew.
 
 use std::path::Path;
 use std::process::Command;
 
-use fence_tests::{Answer, Shell, extension, floor, folder, go, host, library, node, root, surface, venv};
+use fence_tests::recipe::{self, Document, Told};
+use fence_tests::{Shell, extension, floor, folder, go, host, library, node, root, surface, venv};
 
 /// A recipe: what the host is called, its file, and the language of its `[how]`.
 struct Recipe {
@@ -81,34 +81,29 @@ const RECIPES: &[Recipe] = &[
 
 #[test]
 fn every_recipe_runs_in_its_host_and_the_document_says_what_it_said() {
-    let file = root().join("docs/hosts.md");
-    let document = std::fs::read_to_string(&file).expect("the document");
-    let mut written = document.clone();
-    let mut rows = String::from("| host | its SQLite | result |\n|---|---|---|\n");
+    let mut document = Document::open("docs/hosts.md");
+    let mut rows = Vec::new();
     // A host at a time: each begins processes and threads of its own.
     let ran: Vec<_> = RECIPES.iter().map(|recipe| (recipe, run(recipe))).collect();
     for (recipe, told) in &ran {
-        rows += &format!("| {} | {} | {} |\n", recipe.host, told.sqlite, "loads, locks, refuses");
-        write(
-            &mut written,
-            &format!("how {}", recipe.file),
-            &how(&root().join(PLACE).join(recipe.file), recipe.language),
+        rows.push(format!("{} | {} | loads, locks, refuses", recipe.host, told.sqlite));
+        let how = recipe::part(
+            &root().join(PLACE).join(recipe.file),
+            "how",
+            recipe.language,
+            "hosts_recipes.rs runs it",
         );
+        document.put(&format!("how {}", recipe.file), &how);
         // The floor has its own words for errors; the document has those of today.
-        if recipe.host != "`sqlite3` shell, the floor" && !told.wrong.is_empty() {
-            write(&mut written, &format!("wrong {}", recipe.file), &table(&told.wrong));
+        if recipe.host != "`sqlite3` shell, the floor" && !told.lines.is_empty() {
+            let wrong = told.lines.iter().map(|line| format!("{} | `{}`", line.what, line.said));
+            let table = recipe::table(&["a wrong way", "what it says"], wrong);
+            document.put(&format!("wrong {}", recipe.file), &table);
         }
     }
-    write(&mut written, "what was run", &rows);
-    if std::env::var_os("FENCE_WRITE_DOCS").is_some() {
-        std::fs::write(&file, &written).expect("the document");
-        return;
-    }
-    let differ = document.lines().zip(written.lines()).find(|(now, then)| now != then);
-    assert!(
-        differ.is_none() && document == written,
-        "docs/hosts.md is out of date: {differ:?}"
-    );
+    let table = recipe::table(&["host", "its SQLite", "result"], rows.into_iter());
+    document.put("what was run", &table);
+    document.check();
 }
 
 #[test]
@@ -134,87 +129,10 @@ const PLACE: &str = "extension/hosts/recipes";
 /// Rust has its recipe among its examples.
 const RUST: &str = "../rust/examples/load_library.rs";
 
-/// What a recipe told.
-struct Told {
-    sqlite: String,
-    /// The wrong ways, each with what it said.
-    wrong: Vec<(String, String)>,
-}
-
 fn run(recipe: &Recipe) -> Told {
-    let folder = folder();
-    let real = folder.path().canonicalize().expect("a folder");
-    let copy = real
-        .join("lib")
-        .join("fence")
-        .with_extension(library().extension().expect("a library's name"));
-    std::fs::create_dir(real.join("lib")).expect("a new folder");
-    std::fs::copy(library(), &copy).expect("a copy");
-    let mut command = (recipe.command)(&root().join(PLACE).join(recipe.file), &real, &copy);
-    command.current_dir(&real);
-    let answer = host::run(command, "");
-    assert!(answer.status.success(), "{}: {answer}", recipe.host);
-    told(recipe.host, &answer, &real)
-}
-
-fn told(host: &str, answer: &Answer, folder: &Path) -> Told {
-    let out = answer.out.replace(&*folder.to_string_lossy(), "/path/to");
-    let mut lines: Vec<_> = out.lines().collect();
-    assert_eq!(lines.pop(), Some("ok"), "{host}: {answer}");
-    let sqlite = lines
-        .first()
-        .and_then(|line| line.strip_prefix("SQLite "))
-        .unwrap_or_else(|| panic!("{host}: {answer}"));
-    let wrong = lines[1..].iter().map(|line| {
-        let wrong = line.strip_prefix("wrong: ").and_then(|rest| rest.split_once(": "));
-        wrong
-            .map(|(what, said)| (what.to_string(), said.to_string()))
-            .unwrap_or_else(|| panic!("{host}: {answer}"))
-    });
-    Told {
-        sqlite: sqlite.to_string(),
-        wrong: wrong.collect(),
-    }
-}
-
-/// The part of the file between `[how]` and `[end]`, as a block of the document.
-fn how(file: &Path, language: &str) -> String {
-    let text = std::fs::read_to_string(file).expect("a recipe");
-    let lines = text.lines().skip_while(|line| !line.contains("[how]")).skip(1);
-    let lines: Vec<_> = lines.take_while(|line| !line.contains("[end]")).collect();
-    let indent = lines
-        .iter()
-        .filter(|line| !line.is_empty())
-        .map(|line| line.len() - line.trim_start().len())
-        .min();
-    let lines: Vec<_> = lines
-        .iter()
-        .map(|line| line.get(indent.unwrap_or(0)..).unwrap_or(""))
-        .collect();
-    assert!(!lines.is_empty(), "{} has no [how]", file.display());
-    format!(
-        "<!-- not run: hosts_recipes.rs runs it -->\n```{language}\n{}\n```\n",
-        lines.join("\n").trim()
-    )
-}
-
-fn table(wrong: &[(String, String)]) -> String {
-    let rows = wrong.iter().map(|(what, said)| format!("| {what} | `{said}` |\n"));
-    format!(
-        "| a wrong way | what it says |\n|---|---|\n{}",
-        rows.collect::<String>()
-    )
-}
-
-/// Puts the text between the two comments.
-fn write(document: &mut String, name: &str, text: &str) {
-    let begin = format!("<!-- begin {name} -->\n");
-    let start = document
-        .find(&begin)
-        .unwrap_or_else(|| panic!("docs/hosts.md has no {begin}"))
-        + begin.len();
-    let length = document[start..].find("<!-- end -->").expect("its end");
-    document.replace_range(start..start + length, text);
+    recipe::run(recipe.host, |folder, library| {
+        (recipe.command)(&root().join(PLACE).join(recipe.file), folder, library)
+    })
 }
 
 fn script(mut command: Command, file: &Path, library: &Path) -> Command {
