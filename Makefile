@@ -44,7 +44,7 @@ test: ## run every test, after installing the hosts that the tests need
 
 docs: ## run every example of the documents and the recipes, and write what they print into README.md and docs/
 	@tests/hosts
-	@FENCE_WRITE_DOCS=1 cargo test --package fence-tests --test readme --test hosts_recipes -- every_example every_recipe
+	@FENCE_WRITE_DOCS=1 cargo test --package fence-tests --test readme --test hosts_recipes --test hosts_orms -- every_example every_recipe every_program
 
 torture: ## faults over eight processes, and a check of what they did: DURATION=60 seconds, SEED=n for the same again
 	@tests/hosts
