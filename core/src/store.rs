@@ -258,7 +258,7 @@ impl Store {
         self.acquire_unless(key, options, &|| false)
     }
 
-    /// [`Store::acquire`], with a wait that ends as soon as `interrupted` says so. It is asked at least every 25 ms.
+    /// [`Store::acquire`], with a wait that ends as soon as `interrupted` says so. It is asked at least every 100 ms.
     ///
     /// # Errors
     ///

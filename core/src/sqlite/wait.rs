@@ -2,7 +2,8 @@
 //!
 //! A waiter asks again and again, and between two questions holds nothing: no transaction, no mutex. How often it asks
 //! depends on how far it has to go: who is next asks every millisecond, so that the hand-over after a release takes
-//! about that long; who stands far behind asks forty times a second, so that a long line costs little.
+//! about that long. Who stands behind others asks less often, and half as often after each time that nobody before it has
+//! left, down to ten times a second: most of what a question costs is the waking, and a long line is to cost little.
 //!
 //! Whoever is told to stop stops before its next question. What was granted in that very moment is given back, so an
 //! interrupted wait has granted nothing.
@@ -19,8 +20,9 @@ use crate::limits::Wait;
 
 /// How often the first in line asks.
 const NEXT: Duration = Duration::from_millis(1);
-/// How often those far behind ask.
-const FAR: Duration = Duration::from_millis(25);
+/// How seldom those far behind ask in a line that stands still, and how seldom whoever is next but one, two, ... does.
+const FAR: Duration = Duration::from_millis(100);
+const STEP: Duration = Duration::from_millis(10);
 
 /// Asks until it is granted, the time is over, or `interrupted` says so. Nothing if the time is over.
 pub(super) fn acquire(
@@ -36,6 +38,7 @@ pub(super) fn acquire(
         place: Place::default(),
     };
     let mut waited = false;
+    let mut line = Line::default();
     loop {
         let (ahead, ends_in) = match busy::until(deadline, interrupted, || engine.attempt(request, &mut stand.place))? {
             Attempt::Granted(granted) if waited && interrupted() => {
@@ -57,13 +60,37 @@ pub(super) fn acquire(
         if busy::until(deadline, interrupted, || engine.stand(request, &mut stand.place))? {
             continue; // Newly in line: the key may have become free meanwhile.
         }
-        sleep(pause(ahead, ends_in).min(deadline - now));
+        sleep(pause(line.pace(ahead), ends_in).min(deadline - now));
     }
 }
 
-/// How long to pause with so many ahead, when the obstacle ends by itself in so many milliseconds.
-fn pause(ahead: usize, ends_in: Option<i64>) -> Duration {
-    let pace = (NEXT * (1 + 2 * u32::try_from(ahead).unwrap_or(u32::MAX / 4))).min(FAR);
+/// What a waiter has seen of the line before it.
+#[derive(Default)]
+struct Line {
+    ahead: usize,
+    /// How often in a row it was found as long as before.
+    still: u32,
+}
+
+impl Line {
+    /// How long to pause with so many ahead. A line that moves takes a millisecond or more for each of them.
+    fn pace(&mut self, ahead: usize) -> Duration {
+        self.still = if ahead == self.ahead { self.still + 1 } else { 0 };
+        self.ahead = ahead;
+        let ahead = u32::try_from(ahead).unwrap_or(u32::MAX / 4);
+        if ahead == 0 {
+            return NEXT;
+        }
+        let moving = NEXT * (1 + 2 * ahead);
+        moving
+            .saturating_mul(1 << self.still.min(8))
+            .min(STEP.saturating_mul(1 + ahead))
+            .min(FAR)
+    }
+}
+
+/// The pause of this pace; shorter if the obstacle ends by itself before, in so many milliseconds.
+fn pause(pace: Duration, ends_in: Option<i64>) -> Duration {
     let end = ends_in.and_then(|ms| u64::try_from(ms).ok()).map(Duration::from_millis);
     end.map_or(pace, |end| pace.min(end.max(Duration::from_micros(200))))
 }
