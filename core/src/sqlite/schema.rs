@@ -7,6 +7,10 @@
 //! The row of `leases` with the empty key, which nobody can take, is the store's own: its epoch is that of the fences that
 //! are given now, its count that of the fence that was given last. It stands there, and not in a table of its own, so that
 //! one statement writes it together with the lease, and in a store of usual size on the same page.
+//!
+//! The table that every call writes to is made last. The WAL's index is a hash table in which the frames of one page stand
+//! in a row, from a place that grows with the page's number: were it a low number, whoever looks for any page behind it
+//! would walk along the whole row, which is thousands of frames long.
 
 use std::path::Path;
 
@@ -27,6 +31,14 @@ create table store (                    -- one row
     boot    text not null,              -- the boot under whose clock the times below count
     reaped  text not null               -- the key up to which expired rows were looked for
 );
+create table waiters (                  -- who stands in line for a key
+    key       text not null,
+    semaphore integer not null,         -- 1 where permits are waited for
+    ticket    integer not null,         -- the lowest is served first
+    beat      integer not null,         -- when the waiter last said that it is there
+    process   integer not null,         -- its process's token
+    primary key (key, semaphore, ticket)
+) without rowid;
 create table leases (                   -- a key's lease, and each of a semaphore's permits; the first row is the store's
     key     text not null,
     permit  blob not null,              -- x'' of a lease; the id of a permit
@@ -41,14 +53,6 @@ create table leases (                   -- a key's lease, and each of a semaphor
     primary key (key, permit)
 ) without rowid;
 create index leases_of_several on leases (epoch, count) where several > 0;
-create table waiters (                  -- who stands in line for a key
-    key       text not null,
-    semaphore integer not null,         -- 1 where permits are waited for
-    ticket    integer not null,         -- the lowest is served first
-    beat      integer not null,         -- when the waiter last said that it is there
-    process   integer not null,         -- its process's token
-    primary key (key, semaphore, ticket)
-) without rowid;
 ";
 
 /// What a file holds.
