@@ -13,7 +13,7 @@ use crate::key::Key;
 /// How many rows are looked at for each key that a grant takes.
 const ROWS: u64 = 4;
 /// A grant of one key saves up: it looks once in so many times, at so many times as many rows.
-const EVERY: u64 = 8;
+const EVERY: u64 = 32;
 
 /// Removes some rows when it is time, after a grant of so many keys. `turn` is a number that is another one each time.
 pub(super) fn sometimes(session: &Session<'_>, turn: u64, keys: usize) -> rusqlite::Result<()> {
