@@ -160,6 +160,11 @@ impl Conn {
         self.disk.as_ref().map(|disk| &disk.sidecar)
     }
 
+    /// The process that opened it: this one, see [`Conn::is_ours`].
+    pub(super) fn process(&self) -> u32 {
+        self.process
+    }
+
     /// Whether this process opened it.
     pub(super) fn is_ours(&self) -> bool {
         self.process == std::process::id()

@@ -375,7 +375,7 @@ fn write_lease(
             until,
             request.ttl.get(),
             request.delay.get(),
-            std::process::id(),
+            session.pid,
             process,
             if request.several {
                 request.keys.len().cast_signed()
@@ -405,7 +405,7 @@ fn write_permit(
             permit.as_bytes(),
             until,
             request.ttl.get(),
-            std::process::id(),
+            session.pid,
             process,
         ])?;
     Ok(())

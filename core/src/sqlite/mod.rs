@@ -88,6 +88,8 @@ struct Session<'a> {
     db: &'a Connection,
     path: &'a Path,
     clock: &'a Arc<dyn Clock>,
+    /// This process's id; asking the system for it costs as much as a step of a query.
+    pid: u32,
     sidecar: Option<&'a Arc<Sidecar>>,
 }
 
@@ -198,6 +200,7 @@ impl Engine {
                     db,
                     path: &self.path,
                     clock: &self.clock,
+                    pid: conn.process(),
                     sidecar: conn.sidecar(),
                 };
                 work(&session, &mut state.seen)
