@@ -35,6 +35,7 @@ use super::files::Names;
 use super::opening::{flags, has_moved};
 use super::schema::{self, Found};
 use super::sidecar::{Identity, Note, Opening, Sidecar};
+use super::usual::Db;
 use super::{busy, fork};
 use crate::error::{Error, Result};
 use crate::fault;
@@ -49,7 +50,7 @@ const CHECKPOINT_PAGES: i32 = 10_000;
 /// An open connection to kv.db.
 pub(super) struct Conn {
     /// Taken when it is closed, or left behind.
-    db: Option<Connection>,
+    db: Option<Db>,
     /// The process that opened it. No other one may use or close it (LOCK-09).
     process: u32,
     /// What stands on disk; nothing for a store in memory.
@@ -131,7 +132,7 @@ impl Conn {
             }
         }
         Self {
-            db: Some(db),
+            db: Some(Db::new(db)),
             process: std::process::id(),
             disk,
             wal_pages,
@@ -141,7 +142,7 @@ impl Conn {
     }
 
     /// The connection itself.
-    pub(super) fn db(&self) -> Result<&Connection> {
+    pub(super) fn db(&self) -> Result<&Db> {
         // It is there until `close` or `drop` takes it, and both end the value.
         self.db.as_ref().ok_or_else(|| Error::Forked {
             path: self.path().to_owned(),

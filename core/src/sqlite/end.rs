@@ -7,6 +7,7 @@
 use rusqlite::{OptionalExtension, params};
 
 use super::term::{Standing, Term};
+use super::usual::Usual;
 use super::{Done, Engine, Session};
 use crate::engine::{Name, Request};
 use crate::error::Result;
@@ -82,7 +83,7 @@ impl Engine {
         let mut before = false;
         self.call(|session, _| {
             let release = |ties: Ties| {
-                let mut delete = session.db.prepare_cached(RELEASE)?;
+                let mut delete = session.db.usual(Usual::Release, RELEASE)?;
                 delete.execute(params![key.as_str(), permit, epoch, count, ties.process, ties.several])
             };
             let run = || -> rusqlite::Result<bool> {

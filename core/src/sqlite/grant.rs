@@ -15,6 +15,7 @@ use rusqlite::{Row, params};
 
 use super::line::{self, Place};
 use super::term::{self, Standing, Term};
+use super::usual::Usual;
 use super::{Done, Engine, Session, reap};
 use crate::engine::{Granted, Name, Request};
 use crate::error::Result;
@@ -55,6 +56,11 @@ const LOOK: &str = "
            l.expires, l.ttl, l.delay, l.process
       from leases s left join leases l on l.key = ?1 and l.permit = x'' and ?2 = 0
      where s.key = ''";
+
+/// The store's row with the next count, and the lease.
+const WRITE: &str = "
+    insert or replace into leases (key, permit, epoch, count, expires, ttl, delay, pid, process, several)
+    values ('', x'', ?2, ?3, 0, 0, 0, 0, 0, 0), (?1, x'', ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 
 impl Engine {
     /// Tries once to get what is asked for, from the given place in line. Waits for nobody but a writer.
@@ -132,7 +138,7 @@ fn at_once(
     if request.limit.is_some() || place.stands() {
         return Ok(None);
     }
-    let mut select = session.db.prepare_cached(LOOK)?;
+    let mut select = session.db.usual(Usual::Look, LOOK)?;
     let mut rows = select.query(params![key.as_str(), false])?;
     let Some(row) = rows.next()? else { return Ok(None) };
     let (has_line, term) = (row.get(2)?, standing_term(row)?);
@@ -252,7 +258,7 @@ fn look(session: &Session<'_>, request: &Request<'_>, place: &mut Place) -> rusq
         has_line: false,
     };
     for key in request.keys {
-        let mut select = session.db.prepare_cached(LOOK)?;
+        let mut select = session.db.usual(Usual::Look, LOOK)?;
         let (has_line, term) = select.query_row(params![key.as_str(), request.limit.is_some()], |row| {
             look.epoch = row.get(0)?;
             look.count = row.get(1)?;
@@ -362,27 +368,21 @@ fn write_lease(
     process: i64,
 ) -> rusqlite::Result<()> {
     // LOCK-02, LOCK-03: the count that this transaction has read is bumped by the statement that writes the lease.
-    session
-        .db
-        .prepare_cached(
-            "insert or replace into leases (key, permit, epoch, count, expires, ttl, delay, pid, process, several)
-             values ('', x'', ?2, ?3, 0, 0, 0, 0, 0, 0), (?1, x'', ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-        )?
-        .execute(params![
-            key.as_str(),
-            fence.epoch().get().cast_signed(),
-            fence.count().get().cast_signed(),
-            until,
-            request.ttl.get(),
-            request.delay.get(),
-            session.pid,
-            process,
-            if request.several {
-                request.keys.len().cast_signed()
-            } else {
-                0
-            },
-        ])?;
+    session.db.usual(Usual::Write, WRITE)?.execute(params![
+        key.as_str(),
+        fence.epoch().get().cast_signed(),
+        fence.count().get().cast_signed(),
+        until,
+        request.ttl.get(),
+        request.delay.get(),
+        session.pid,
+        process,
+        if request.several {
+            request.keys.len().cast_signed()
+        } else {
+            0
+        },
+    ])?;
     Ok(())
 }
 

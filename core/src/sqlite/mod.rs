@@ -10,6 +10,7 @@
 //! | `files.rs` | which files belong together, and what is put right when one was changed behind our back |
 //! | `opening.rs` | opening, and knowing which files were opened |
 //! | `connection.rs` | noticing a replaced file, checkpoints |
+//! | `usual.rs` | the statements that usual calls run |
 //! | `busy.rs` | waiting for another process's write |
 //! | `epoch.rs` | lifting the epoch |
 //! | `term.rs` | for how long a row holds its key |
@@ -38,13 +39,14 @@ mod registry;
 mod schema;
 mod sidecar;
 mod term;
+mod usual;
 mod wait;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rusqlite::{Connection, ffi};
+use rusqlite::ffi;
 
 use crate::clock::Clock;
 use crate::engine::{self, Granted, Name, PageMark, Request};
@@ -55,6 +57,7 @@ use crate::lease::Hold;
 use crate::limits::{Ttl, Wait};
 use connection::Conn;
 use sidecar::Sidecar;
+use usual::Db;
 
 pub(crate) use fork::wait_for_fork;
 pub(crate) use registry::{find, locate, peek_epoch};
@@ -85,7 +88,7 @@ struct State {
 
 /// What a call works with.
 struct Session<'a> {
-    db: &'a Connection,
+    db: &'a Db,
     path: &'a Path,
     clock: &'a Arc<dyn Clock>,
     /// This process's id; asking the system for it costs as much as a step of a query.
