@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use fence_tests::{Worker, folder, wait_until};
+use rusqlite::Connection;
 
 const WORKER: &str = env!("CARGO_BIN_EXE_worker");
 /// More than any test takes, in milliseconds.
@@ -34,15 +35,18 @@ enum Change {
     MovedOver,
     /// An older kv.db and its WAL are moved over them.
     MovedOverWithWal,
+    /// The WAL is removed, and another program that opens kv.db makes it anew.
+    WalMadeAnew,
 }
 
-const CHANGES: [Change; 6] = [
+const CHANGES: [Change; 7] = [
     Change::Removed(&[""]),
     Change::Removed(&["", "-wal", "-shm"]),
     Change::Removed(&["", "-fence"]),
     Change::Removed(&["-wal"]),
     Change::MovedOver,
     Change::MovedOverWithWal,
+    Change::WalMadeAnew,
 ];
 
 fn beside(path: &Path, suffix: &str) -> PathBuf {
@@ -51,8 +55,20 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
+/// How the store stands when the opening begins.
+#[derive(Clone, Copy, Debug)]
+enum Before {
+    /// A process has it open.
+    Open,
+    /// A process has it open, and the file beside the store, which told what belongs together, is gone.
+    NothingNoted,
+    /// Nobody has it open, and there is no WAL.
+    Closed,
+}
+
 impl Change {
-    fn make(self, store: &Path) {
+    /// Makes the change; gives what another program has open from then on.
+    fn make(self, store: &Path) -> Option<Connection> {
         let older = store.with_file_name("older.db");
         let put = |suffix| {
             let new = beside(store, "-new");
@@ -71,6 +87,23 @@ impl Change {
                 put("-wal");
                 put("");
             }
+            Self::WalMadeAnew => {
+                drop(fs::remove_file(beside(store, "-wal")));
+                let other = Connection::open(store).expect("it opens");
+                // What it finds is its own affair.
+                drop(other.query_row("select count(*) from leases", [], |_| Ok(())));
+                return Some(other);
+            }
+        }
+        None
+    }
+
+    /// Of an older copy that was put in place nobody knows more than the copy does.
+    #[track_caller]
+    fn has_won(self, leases: &str, what: &str) {
+        let has = |key: &str| leases.split(' ').any(|lease| lease.starts_with(&format!("{key}=")));
+        if matches!(self, Self::MovedOver | Self::MovedOverWithWal) {
+            assert!(has("k3") && !has("k18"), "{what}: {leases}");
         }
     }
 }
@@ -99,20 +132,23 @@ fn store(folder: &Path) -> (PathBuf, Worker) {
 
 /// Stops a process at the step of its opening when it comes there for this time, and makes the change so many times.
 #[track_caller]
-fn try_it(step: &str, pass: u32, is_open: bool, change: Change, times: usize) {
-    let what = format!("{step} {pass} {change:?} {times}");
+fn try_it(step: &str, pass: u32, before: Before, change: Change, times: usize) {
+    let what = format!("{step} {pass} {before:?} {change:?} {times}");
     let folder = folder();
     let (store, mut old) = store(folder.path());
-    if !is_open {
+    match before {
+        Before::Open => {}
+        Before::NothingNoted => fs::remove_file(beside(&store, "-fence")).expect("the file beside the store"),
         // It brings its WAL into the file.
-        assert_eq!(old.ask("drop"), "ok");
+        Before::Closed => assert_eq!(old.ask("drop"), "ok"),
     }
     let mut inside = start(&store, &format!("stop:{step}:{pass}"));
     inside.tell(&format!("acquire inside {LONG}"));
     inside.process().wait_until_stopped();
     let mut all = vec![old, inside];
+    let mut others = Vec::new();
     for n in 0..times {
-        change.make(&store);
+        others.push(change.make(&store));
         let mut worker = start(&store, "");
         worker.tell(&format!("acquire key{} {LONG}", n + 2));
         // It makes the file before it waits.
@@ -156,13 +192,14 @@ fn try_it(step: &str, pass: u32, is_open: bool, change: Change, times: usize) {
         );
     }
     assert!(last.acquire("last", LONG) > largest, "{what}");
+    change.has_won(&last.ask("leases"), &what);
 }
 
 #[test]
 fn lock_08_the_files_are_changed_while_a_process_is_inside_its_opening() {
     for change in CHANGES {
         for step in STEPS {
-            try_it(step, 1, true, change, 1);
+            try_it(step, 1, Before::Open, change, 1);
         }
     }
 }
@@ -171,7 +208,17 @@ fn lock_08_the_files_are_changed_while_a_process_is_inside_its_opening() {
 fn lock_08_the_files_are_changed_twice_while_a_process_is_inside_its_opening() {
     for change in CHANGES {
         for step in STEPS {
-            try_it(step, 1, true, change, 2);
+            try_it(step, 1, Before::Open, change, 2);
+        }
+    }
+}
+
+#[test]
+fn lock_08_the_files_are_changed_while_a_process_is_inside_an_opening_that_finds_nothing_noted() {
+    for change in CHANGES {
+        // Before these nobody can tell yet which WAL belongs to which kv.db.
+        for step in ["epoch-before-commit", "epoch-after-commit", "opening-noted"] {
+            try_it(step, 1, Before::NothingNoted, change, 1);
         }
     }
 }
@@ -187,7 +234,7 @@ fn lock_08_the_files_are_changed_while_an_opening_makes_what_was_missing() {
             ("epoch-before-commit", 1),
             ("epoch-after-commit", 1),
         ] {
-            try_it(step, pass, false, change, 1);
+            try_it(step, pass, Before::Closed, change, 1);
         }
     }
 }
@@ -201,17 +248,12 @@ fn lock_08_a_wal_that_was_set_apart_is_not_laid_over_another_kv_db() {
         let mut inside = start(&store, "stop:opening-sets-apart");
         inside.tell("acquire k19 1000");
         inside.process().wait_until_stopped();
-        change.make(&store);
+        let _other = change.make(&store);
         inside.process().go_on();
         let answer = inside.answer();
         let fence = old.ask(&format!("acquire after {LONG}"));
         assert!(fence.parse::<u128>().is_ok(), "{change:?}: {answer} {fence}");
-        // Of the older copy nobody knows more than the copy does.
-        let leases = old.ask("leases");
-        let has = |key: &str| leases.split(' ').any(|lease| lease.starts_with(&format!("{key}=")));
-        if matches!(change, Change::MovedOver | Change::MovedOverWithWal) {
-            assert!(has("k3") && !has("k18"), "{change:?}: {leases}");
-        }
+        change.has_won(&old.ask("leases"), &format!("{change:?}"));
         assert_eq!(inside.ask("acquire after 1000"), "held", "{change:?}");
     }
 }

@@ -6,10 +6,11 @@
 //! noted beside the store, and every answer compares what stands there with what was opened. So an opening counts only if
 //!
 //! * kv.db, its WAL and its index stood there *before* SQLite read, and
-//! * the same three stand there after it has read, and after the epoch is committed, and kv.db is the one in hand.
+//! * the same three stand there after it has read, and kv.db is the one in hand.
 //!
-//! Then these are the three that SQLite has open, and nothing else is ever noted. Where one of them is missing, in a new
-//! store or after files were put right, SQLite makes it and all are opened once more.
+//! Then these are the three that SQLite has open, and nothing else is ever noted: what is noted stays true, whatever
+//! becomes of the files. Where one of them is missing, in a new store or after files were put right, SQLite makes it and
+//! all are opened once more.
 //!
 //! The epoch is committed with `synchronous=FULL`, see `connection.rs`.
 
@@ -111,12 +112,6 @@ fn try_open(
 
     let epoch = epoch::open(&db, path, clock, seen, &found, noted.is_none())?;
 
-    let Some((after, changed)) = names.look() else {
-        return Ok(None);
-    };
-    if after != identity {
-        return Ok(None);
-    }
     let note = Note {
         identity,
         changed: Some(changed),
