@@ -7,22 +7,30 @@
 //!
 //! A *swap* (kv.db deleted, replaced, restored) loses the leases: what LOCK-08 promises is that it is noticed before the
 //! next grant. So the leases are those of one *table*, from one swap to the next; a call that spans a swap may have gone
-//! to either. After each swap the store is advanced past the largest fence seen, as after any restore (LOCK-10); until
-//! then only a process's own fences, and those of one table, must grow.
+//! to either. A process's own fences grow nevertheless, and so do those of one table. After each swap the store is
+//! advanced past the largest fence that was read in the logs, as after any restore (LOCK-10): from then on all fences of
+//! the new table are larger than that.
+//!
+//! Removing the WAL's index loses no lease, but a release that comes at that moment may be undone: it trusts a look at
+//! the files that is up to 10 ms old.
 
 use std::collections::{BTreeMap, HashMap};
 
+use crate::MS;
 use crate::history::{Answer, Op, What};
 
-const MS: u64 = 1_000_000;
+/// For how long after the removal of an index a release may be undone, in milliseconds: until the process that releases
+/// has looked at the files once more.
+const UNDONE_MS: u64 = 100;
 
 /// A change of kv.db behind the processes' backs, that loses the leases.
 #[derive(Clone, Copy, Debug)]
 pub struct Swap {
     pub began: u64,
     pub ended: u64,
-    /// When the store had been advanced past all fences.
+    /// When the store had been advanced past `floor`.
     pub advanced: u64,
+    pub floor: u128,
 }
 
 /// What is to be checked.
@@ -31,6 +39,8 @@ pub struct History {
     /// Of each process, its operations in their order.
     pub ops: Vec<Vec<Op>>,
     pub swaps: Vec<Swap>,
+    /// When the WAL's index was removed.
+    pub indexes_removed: Vec<u64>,
     /// Until when each process lived for certain, of those that have died.
     pub deaths: HashMap<String, u64>,
     /// The fences that each row of app.db was given, in their order, as the database itself noted them.
@@ -97,6 +107,12 @@ fn table(history: &History, began: u64, ended: u64) -> Option<usize> {
     (low == high).then_some(low)
 }
 
+/// Whether a release between these times may have gone to a WAL that nobody reads any more.
+fn is_undone(history: &History, began: u64, ended: u64) -> bool {
+    let near = |removed: &u64| began < removed + UNDONE_MS * MS && *removed < ended;
+    history.indexes_removed.iter().any(near)
+}
+
 /// Follows a lease through what its holder did with it (LOCK-04).
 fn follow(op: &Op, later: &[Op], history: &History, wrong: &mut Vec<String>) -> Held {
     let (
@@ -160,7 +176,7 @@ fn follow(op: &Op, later: &[Op], history: &History, wrong: &mut Vec<String>) -> 
                     }
                     None => {
                         held.sure_end = held.sure_end.min(next.began);
-                        held.released = ours.then_some(*end);
+                        held.released = (ours && !is_undone(history, next.began, *end)).then_some(*end);
                     }
                 }
             }
@@ -239,20 +255,17 @@ fn too_many(key: &str, held: &[Held], wrong: &mut Vec<String>) {
     }
 }
 
-/// LOCK-02, LOCK-03, LOCK-08: fences are unique and grow.
+/// A lease's fence, and when and where it was given.
+struct Grant<'a> {
+    worker: &'a str,
+    began: u64,
+    ended: u64,
+    fence: u128,
+    table: Option<usize>,
+}
+
+/// LOCK-02, LOCK-03, LOCK-08, LOCK-10: fences are unique and grow.
 fn fences(history: &History, wrong: &mut Vec<String>) {
-    struct Grant<'a> {
-        worker: &'a str,
-        began: u64,
-        ended: u64,
-        fence: u128,
-        table: Option<usize>,
-    }
-    // Whether it came between a swap and the advance after it.
-    let in_swap = |grant: &Grant<'_>| {
-        let spans = |swap: &Swap| swap.began <= grant.ended && grant.began <= swap.advanced;
-        history.swaps.iter().any(spans)
-    };
     let mut grants = Vec::new();
     for op in history.ops.iter().flatten() {
         if let (What::Acquire { limit: 0, .. }, Some((ended, Answer::Name(name)))) = (&op.what, &op.end) {
@@ -266,24 +279,11 @@ fn fences(history: &History, wrong: &mut Vec<String>) {
         }
     }
     grants.sort_by_key(|grant| grant.began);
-    let mut seen: HashMap<u128, &Grant<'_>> = HashMap::new();
-    for grant in &grants {
-        if let Some(before) = seen.insert(grant.fence, grant)
-            && (!(in_swap(grant) || in_swap(before))
-                || before.worker == grant.worker
-                || (before.table == grant.table && grant.table.is_some()))
-        {
-            wrong.push(format!(
-                "LOCK-03: {} was given to {} and to {}",
-                grant.fence, before.worker, grant.worker
-            ));
-        }
-    }
+    twice(&grants, wrong);
     let mut ended: Vec<_> = grants.iter().collect();
     ended.sort_by_key(|grant| grant.ended);
     let mut ended = ended.into_iter().peekable();
-    // The largest of all that ended before the grant began: in all, of each process, of each table.
-    let mut largest: Option<&Grant<'_>> = None;
+    // The largest of all that ended before the grant began: of each process, of each table.
     let mut of_worker: HashMap<&str, &Grant<'_>> = HashMap::new();
     let mut of_table: HashMap<usize, &Grant<'_>> = HashMap::new();
     for grant in &grants {
@@ -292,35 +292,50 @@ fn fences(history: &History, wrong: &mut Vec<String>) {
             if larger(of_worker.get(before.worker).copied()) {
                 of_worker.insert(before.worker, before);
             }
-            // One whose table is not known may have ended after the advance had looked.
-            let Some(table) = before.table else { continue };
-            if larger(of_table.get(&table).copied()) {
+            if let Some(table) = before.table
+                && larger(of_table.get(&table).copied())
+            {
                 of_table.insert(table, before);
             }
-            if larger(largest) {
-                largest = Some(before);
+        }
+        let own = of_worker.get(grant.worker).map(|before| ("LOCK-08", *before));
+        let same = grant.table.and_then(|table| of_table.get(&table));
+        for (promise, before) in own.into_iter().chain(same.map(|before| ("LOCK-02", *before))) {
+            if before.fence >= grant.fence {
+                wrong.push(format!(
+                    "{promise}: {} got {} at {}, {} us after {} had got {}",
+                    grant.worker,
+                    grant.fence,
+                    grant.began,
+                    (grant.began - before.ended) / 1_000,
+                    before.worker,
+                    before.fence
+                ));
             }
         }
-        let before = if in_swap(grant) {
-            let own = of_worker.get(grant.worker).copied().map(|before| ("LOCK-08", before));
-            let same = grant
-                .table
-                .and_then(|table| of_table.get(&table))
-                .map(|before| ("LOCK-02", *before));
-            [own, same].into_iter().flatten().max_by_key(|(_, before)| before.fence)
-        } else {
-            largest.map(|before| ("LOCK-02", before))
-        };
-        if let Some((promise, before)) = before
-            && before.fence >= grant.fence
+        let swap = grant.table.and_then(|table| history.swaps.get(table.checked_sub(1)?));
+        if let Some(swap) = swap
+            && swap.advanced < grant.began
+            && swap.floor >= grant.fence
         {
             wrong.push(format!(
-                "{promise}: {} got {}, {} us after {} had got {}",
-                grant.worker,
-                grant.fence,
-                (grant.began - before.ended) / 1_000,
-                before.worker,
-                before.fence
+                "LOCK-10: {} got {} at {} from a store that was advanced past {}",
+                grant.worker, grant.fence, grant.began, swap.floor
+            ));
+        }
+    }
+}
+
+/// LOCK-03: a fence that was given twice by one table, or to one process. Across tables the floors tell.
+fn twice(grants: &[Grant<'_>], wrong: &mut Vec<String>) {
+    let mut seen: HashMap<u128, &Grant<'_>> = HashMap::new();
+    for grant in grants {
+        if let Some(before) = seen.insert(grant.fence, grant)
+            && (before.worker == grant.worker || (before.table == grant.table && grant.table.is_some()))
+        {
+            wrong.push(format!(
+                "LOCK-03: {} was given to {} and to {}",
+                grant.fence, before.worker, grant.worker
             ));
         }
     }
@@ -445,6 +460,7 @@ mod tests {
             began: 10 * MS,
             ended: 20 * MS,
             advanced: 500 * MS,
+            floor: 7,
         };
         let mut history = of(vec![vec![acquire("a", 0, 1, 7)], vec![acquire("b", 30, 31, 6)]]);
         history.swaps.push(swap);
@@ -458,6 +474,36 @@ mod tests {
             check(&history)[0].starts_with("LOCK-01"),
             "after the swap there is one table again"
         );
+    }
+
+    #[test]
+    fn a_fence_that_the_store_was_advanced_past_is_a_violation() {
+        let mut history = of(vec![vec![acquire("a", 0, 1, 7)], vec![acquire("b", 600, 601, 7)]]);
+        history.swaps.push(Swap {
+            began: 10 * MS,
+            ended: 20 * MS,
+            advanced: 500 * MS,
+            floor: 7,
+        });
+        assert!(check(&history)[0].starts_with("LOCK-10"), "{:?}", check(&history));
+        history.swaps[0].advanced = 600 * MS;
+        assert_eq!(check(&history), Vec::<String>::new(), "it may have come before");
+    }
+
+    #[test]
+    fn a_renewal_after_a_release_is_a_violation_unless_the_index_was_removed_then() {
+        let release = What::Release {
+            key: "k".to_owned(),
+            name: "1".to_owned(),
+        };
+        let mut history = of(vec![vec![
+            acquire("a", 0, 1, 1),
+            op("a", 10, 11, release, Answer::Yes),
+            renew("a", 20, 21, 1, Answer::Yes),
+        ]]);
+        assert!(check(&history)[0].starts_with("LOCK-04"), "{:?}", check(&history));
+        history.indexes_removed.push(5 * MS);
+        assert_eq!(check(&history), Vec::<String>::new());
     }
 
     #[test]

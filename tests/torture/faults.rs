@@ -1,9 +1,10 @@
-//! What befalls the processes and the files, by a seed.
+//! What befalls the processes and the files, by a seed: which fault comes next, and how kv.db changes.
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use crate::machine::{beside, remove};
 use crate::random::Random;
 
 /// One fault. Those with a length go on while others come.
@@ -29,6 +30,8 @@ pub enum Fault {
     Copy,
     /// The file beside the store is removed.
     SidecarRemoved,
+    /// The WAL's index is removed, which loses no lease.
+    IndexRemoved,
 }
 
 /// How kv.db changes.
@@ -50,47 +53,129 @@ pub enum Swap {
     WrittenOverWithWal,
 }
 
-const POINTS: [&str; 6] = [
+const POINTS: [&str; 12] = [
     "grant-before-commit",
     "grant-after-commit",
+    "opening-begins",
+    "opening-looked",
+    "opening-sets-apart",
+    "opening-put-right",
+    "opening-read",
+    "opening-noted",
     "epoch-before-commit",
     "epoch-after-commit",
     "checkpoint-before",
     "checkpoint-after",
 ];
 
-/// The next fault of the schedule.
-pub fn next(random: &mut Random) -> Fault {
-    match random.below(100) {
-        0..25 => Fault::Kill,
-        25..50 => Fault::Stop {
-            ms: random.between(5, 1_200),
-        },
-        50..60 => Fault::Point {
-            point: random.pick::<&str>(&POINTS),
-            kill: random.once_in(2),
-            pass: random.between(1, 4),
-        },
-        60..70 => Fault::Clock {
-            by: random.pick::<&str>(&["-1h", "+0", "+1h"]),
-        },
-        70..78 => Fault::Stranger {
-            begin: random.pick::<&str>(&[
+/// Which fault comes next, by the seed.
+#[derive(Debug)]
+pub struct Schedule {
+    pub random: Random,
+    /// Whether a storm never ends.
+    always: bool,
+    /// How many faults of the present storm are left.
+    storm: u64,
+}
+
+impl Schedule {
+    /// The schedule of this seed; with `storm` all of it is one.
+    pub fn new(seed: u64, storm: bool) -> Self {
+        Self {
+            random: Random::new(seed),
+            always: storm,
+            storm: 0,
+        }
+    }
+
+    /// How long it is calm before the next fault, in milliseconds.
+    pub fn pause_ms(&mut self) -> u64 {
+        let longest = if self.is_storm() { 80 } else { 240 };
+        self.random.between(10, longest)
+    }
+
+    /// The next fault. Now and then a storm begins, of some seconds in which kv.db changes again and again while processes
+    /// stand still, inside an opening as well.
+    pub fn next(&mut self) -> Fault {
+        if self.is_storm() {
+            self.storm = self.storm.saturating_sub(1);
+            return self.stormy();
+        }
+        if self.random.once_in(200) {
+            self.storm = self.random.between(20, 200);
+        }
+        self.usual()
+    }
+
+    fn is_storm(&self) -> bool {
+        self.always || self.storm > 0
+    }
+
+    fn stormy(&mut self) -> Fault {
+        match self.random.below(100) {
+            0..30 => self.swap(),
+            30..45 => self.point(),
+            45..60 => Fault::Kill,
+            60..85 => self.stop(5, 400),
+            85..88 => Fault::IndexRemoved,
+            88..90 => Fault::SidecarRemoved,
+            90..96 => Fault::Copy,
+            96..98 => self.stranger(),
+            _ => self.stop(400, 2_000),
+        }
+    }
+
+    fn usual(&mut self) -> Fault {
+        let random = &mut self.random;
+        match random.below(100) {
+            0..25 => Fault::Kill,
+            25..50 => self.stop(5, 1_200),
+            50..60 => self.point(),
+            60..70 => Fault::Clock {
+                by: random.pick::<&str>(&["-1h", "+0", "+1h"]),
+            },
+            70..77 => self.stranger(),
+            77..78 => Fault::IndexRemoved,
+            78..80 => Fault::DiskFull {
+                ms: random.between(20, 300),
+            },
+            80..81 => Fault::FolderMoved {
+                ms: random.between(20, 300),
+            },
+            81..82 => Fault::SidecarRemoved,
+            82..90 => Fault::Copy,
+            90..96 => self.swap(),
+            _ => self.stop(400, 2_000),
+        }
+    }
+
+    fn stop(&mut self, from: u64, to: u64) -> Fault {
+        Fault::Stop {
+            ms: self.random.between(from, to),
+        }
+    }
+
+    fn point(&mut self) -> Fault {
+        Fault::Point {
+            point: self.random.pick::<&str>(&POINTS),
+            kill: self.random.once_in(2),
+            pass: self.random.between(1, 4),
+        }
+    }
+
+    fn stranger(&mut self) -> Fault {
+        Fault::Stranger {
+            begin: self.random.pick::<&str>(&[
                 "begin immediate",
                 "begin exclusive",
                 "begin; select count(*) from leases",
             ]),
-            ms: random.between(20, 500),
-        },
-        78..80 => Fault::DiskFull {
-            ms: random.between(20, 300),
-        },
-        80..81 => Fault::FolderMoved {
-            ms: random.between(20, 300),
-        },
-        81..82 => Fault::SidecarRemoved,
-        82..90 => Fault::Copy,
-        90..96 => Fault::Swap(*random.pick(&[
+            ms: self.random.between(20, 500),
+        }
+    }
+
+    fn swap(&mut self) -> Fault {
+        Fault::Swap(*self.random.pick(&[
             Swap::DeletedAll,
             Swap::DeletedAlone,
             Swap::WalDeleted,
@@ -98,10 +183,7 @@ pub fn next(random: &mut Random) -> Fault {
             Swap::MovedOverWithWal,
             Swap::WrittenOver,
             Swap::WrittenOverWithWal,
-        ])),
-        _ => Fault::Stop {
-            ms: random.between(400, 2_000),
-        },
+        ]))
     }
 }
 
@@ -154,19 +236,4 @@ pub fn swap(kind: Swap, store: &Path, copy: &Path) -> io::Result<bool> {
         }
     }
     Ok(true)
-}
-
-/// The path with something behind its name.
-pub fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    name.into()
-}
-
-/// Removes a file that may be gone already.
-pub fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }
