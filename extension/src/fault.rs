@@ -6,20 +6,14 @@
 
 #![allow(clippy::panic)]
 
-use std::borrow::Cow;
 use std::ffi::{CStr, c_int};
-use std::marker::PhantomData;
 use std::sync::Arc;
 
-use rusqlite::Connection;
-use rusqlite::vtab::{
-    Context, Filters, IndexInfo, Module, VTab, VTabConfig, VTabConnection, VTabCursor, sqlite3_vtab,
-    sqlite3_vtab_cursor,
-};
+use rusqlite::vtab::Context;
 
 use crate::answer::{Answer, SqlError};
 use crate::connection::HostConnection;
-use crate::register::barrier;
+use crate::listing::Listing;
 use crate::value::Args;
 
 pub(crate) fn pure(_: &Args<'_>) -> Result<Answer, SqlError> {
@@ -37,79 +31,20 @@ pub(crate) fn store(_: &HostConnection, args: &Args<'_>) -> Result<Answer, SqlEr
     ))
 }
 
-pub(crate) fn register_rows(
-    db: &Connection,
-    name: &'static str,
-    connection: Arc<HostConnection>,
-) -> rusqlite::Result<()> {
-    const MODULE: Module<'_, Rows> = Module::eponymous_only_module();
-    db.create_module(name, &MODULE, Some(connection))
-}
+/// The table `fault_rows`.
+pub(crate) struct Rows;
 
-#[repr(C)]
-struct Rows {
-    base: sqlite3_vtab,
-}
+impl Listing for Rows {
+    const COLUMNS: &'static CStr = c"create table x(row)";
+    const COST: f64 = 1.0;
+    type Row = ();
+    type Rows = std::iter::Empty<Result<(), SqlError>>;
 
-#[repr(C)]
-struct Cursor<'vtab> {
-    base: sqlite3_vtab_cursor,
-    table: PhantomData<&'vtab Rows>,
-}
-
-// SAFETY: `base` is the first field of a `repr(C)` struct.
-unsafe impl<'vtab> VTab<'vtab> for Rows {
-    type Aux = Arc<HostConnection>;
-    type Cursor = Cursor<'vtab>;
-
-    fn connect(
-        db: &mut VTabConnection,
-        _: Option<&Self::Aux>,
-        _: &[u8],
-        _: &[u8],
-        _: &[u8],
-        _: &[&[u8]],
-    ) -> rusqlite::Result<(Cow<'static, CStr>, Self)> {
-        db.config(VTabConfig::DirectOnly)?;
-        Ok((
-            Cow::Borrowed(c"create table x(row)"),
-            Self {
-                base: sqlite3_vtab::default(),
-            },
-        ))
+    fn rows(_: &Arc<HostConnection>) -> Result<Self::Rows, SqlError> {
+        panic!("the test asked for it");
     }
 
-    fn best_index(&self, _: &mut IndexInfo) -> rusqlite::Result<bool> {
-        Ok(true)
-    }
-
-    fn open(&'vtab mut self) -> rusqlite::Result<Cursor<'vtab>> {
-        Ok(Cursor {
-            base: sqlite3_vtab_cursor::default(),
-            table: PhantomData,
-        })
-    }
-}
-
-// SAFETY: `base` is the first field of a `repr(C)` struct.
-unsafe impl VTabCursor for Cursor<'_> {
-    fn filter(&mut self, _: c_int, _: Option<&str>, _: &Filters<'_>) -> rusqlite::Result<()> {
-        Ok(barrier("fault_rows", || panic!("the test asked for it"))?)
-    }
-
-    fn next(&mut self) -> rusqlite::Result<()> {
+    fn show((): &(), _: c_int, _: &mut Context) -> rusqlite::Result<()> {
         Ok(())
-    }
-
-    fn eof(&self) -> bool {
-        true
-    }
-
-    fn column(&self, _: &mut Context, _: c_int) -> rusqlite::Result<()> {
-        Ok(())
-    }
-
-    fn rowid(&self) -> rusqlite::Result<i64> {
-        Ok(0)
     }
 }

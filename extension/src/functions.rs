@@ -14,10 +14,11 @@ use crate::answer::{Answer, SqlError};
 use crate::connection::HostConnection;
 #[cfg(feature = "fault")]
 use crate::fault;
-use crate::guard::{audit, calls};
+use crate::guard::{audit::Audit, calls};
+use crate::listing;
 use crate::pure::{compare, halves, spelling, version};
 use crate::register::{self, Signature};
-use crate::store::{advance, as_table, choice, lease, leases, permit, several};
+use crate::store::{advance, as_table, choice, lease, leases::Leases, permit, several};
 use crate::value::Args;
 
 /// A pure function: allowed in triggers, views, indexes and generated columns, whatever `trusted_schema` says, for it
@@ -141,7 +142,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
 pub(crate) const TABLES: &[Table] = &[
     Table {
         name: "fence_leases",
-        register: leases::register,
+        register: listing::register::<Leases>,
     },
     Table {
         name: "fence_acquire",
@@ -157,11 +158,11 @@ pub(crate) const TABLES: &[Table] = &[
     },
     Table {
         name: "fence_audit",
-        register: audit::register,
+        register: listing::register::<Audit>,
     },
     #[cfg(feature = "fault")]
     Table {
         name: "fault_rows",
-        register: fault::register_rows,
+        register: listing::register::<fault::Rows>,
     },
 ];

@@ -20,6 +20,7 @@
 //! - `functions`: the table of all SQL functions and tables.
 //! - `register`: how a row of that table becomes a function of a connection, and the barrier that no panic passes.
 //! - `value`: the only reader of what SQL passes in. `answer`: what goes back, and errors.
+//! - `listing`: how a table lists what there is.
 //! - `connection`: what belongs to one connection of the host, and ends with it.
 //! - `pure`, `store`, `guard`: the functions themselves.
 //!
@@ -39,6 +40,7 @@ mod functions;
 mod guard;
 #[cfg_attr(feature = "embedded", path = "linked.rs")]
 mod host;
+mod listing;
 mod pure;
 mod register;
 mod store;

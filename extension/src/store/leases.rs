@@ -14,122 +14,43 @@
 //!
 //! Rows are copied from kv.db a page at a time: a listing that is left open holds no transaction there.
 
-use std::borrow::Cow;
 use std::ffi::{CStr, c_int};
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use fence_core::{Hold, Holds};
-use rusqlite::Connection;
-use rusqlite::vtab::{
-    Context, Filters, IndexInfo, Module, VTab, VTabConfig, VTabConnection, VTabCursor, sqlite3_vtab,
-    sqlite3_vtab_cursor,
-};
+use rusqlite::vtab::Context;
 
 use crate::answer::SqlError;
 use crate::connection::HostConnection;
-use crate::register::barrier;
+use crate::listing::Listing;
 
-/// The table's name, and the place that a fault of ours is reported at.
-const NAME: &str = "fence_leases";
+/// The table.
+pub(crate) struct Leases;
 
-/// Registers the table.
-pub(crate) fn register(db: &Connection, name: &'static str, connection: Arc<HostConnection>) -> rusqlite::Result<()> {
-    const MODULE: Module<'_, Leases> = Module::eponymous_only_module();
-    db.create_module(name, &MODULE, Some(connection))
-}
+/// The holds, with our errors for the store's.
+pub(crate) struct Rows(Holds);
 
-#[repr(C)]
-struct Leases {
-    base: sqlite3_vtab,
-    connection: Option<Arc<HostConnection>>,
-}
+impl Iterator for Rows {
+    type Item = Result<Hold, SqlError>;
 
-#[repr(C)]
-struct Cursor<'vtab> {
-    base: sqlite3_vtab_cursor,
-    connection: Option<Arc<HostConnection>>,
-    holds: Option<Holds>,
-    row: Option<Hold>,
-    rowid: i64,
-    table: PhantomData<&'vtab Leases>,
-}
-
-// SAFETY: `base` is the first field of a `repr(C)` struct.
-unsafe impl<'vtab> VTab<'vtab> for Leases {
-    type Aux = Arc<HostConnection>;
-    type Cursor = Cursor<'vtab>;
-
-    fn connect(
-        db: &mut VTabConnection,
-        aux: Option<&Self::Aux>,
-        _: &[u8],
-        _: &[u8],
-        _: &[u8],
-        _: &[&[u8]],
-    ) -> rusqlite::Result<(Cow<'static, CStr>, Self)> {
-        db.config(VTabConfig::DirectOnly)?;
-        Ok((
-            // With types, so that `key = 42` finds the key '42', as the functions do.
-            Cow::Borrowed(
-                c"create table x(key text, kind text, fence text, permit text, remaining_ms integer, \
-                  delay_ms integer, process integer, bound integer)",
-            ),
-            Self {
-                base: sqlite3_vtab::default(),
-                connection: aux.cloned(),
-            },
-        ))
-    }
-
-    fn best_index(&self, info: &mut IndexInfo) -> rusqlite::Result<bool> {
-        info.set_estimated_cost(1_000.0);
-        Ok(true)
-    }
-
-    fn open(&'vtab mut self) -> rusqlite::Result<Cursor<'vtab>> {
-        Ok(Cursor {
-            base: sqlite3_vtab_cursor::default(),
-            connection: self.connection.clone(),
-            holds: None,
-            row: None,
-            rowid: 0,
-            table: PhantomData,
-        })
+    fn next(&mut self) -> Option<Self::Item> {
+        Some(self.0.next()?.map_err(SqlError::from))
     }
 }
 
-impl Cursor<'_> {
-    fn step(&mut self) -> Result<(), SqlError> {
-        self.row = self.holds.as_mut().and_then(Iterator::next).transpose()?;
-        self.rowid += 1;
-        Ok(())
-    }
-}
+impl Listing for Leases {
+    // With types, so that `key = 42` finds the key '42', as the functions do.
+    const COLUMNS: &'static CStr = c"create table x(key text, kind text, fence text, permit text, \
+                                     remaining_ms integer, delay_ms integer, process integer, bound integer)";
+    const COST: f64 = 1_000.0;
+    type Row = Hold;
+    type Rows = Rows;
 
-// SAFETY: `base` is the first field of a `repr(C)` struct.
-unsafe impl VTabCursor for Cursor<'_> {
-    fn filter(&mut self, _: c_int, _: Option<&str>, _: &Filters<'_>) -> rusqlite::Result<()> {
-        Ok(barrier(NAME, || {
-            self.holds = match &self.connection {
-                Some(connection) => Some(connection.store()?.holds()?),
-                None => None,
-            };
-            self.rowid = 0;
-            self.step()
-        })?)
+    fn rows(connection: &Arc<HostConnection>) -> Result<Rows, SqlError> {
+        Ok(Rows(connection.store()?.holds()?))
     }
 
-    fn next(&mut self) -> rusqlite::Result<()> {
-        Ok(barrier(NAME, || self.step())?)
-    }
-
-    fn eof(&self) -> bool {
-        self.row.is_none()
-    }
-
-    fn column(&self, context: &mut Context, column: c_int) -> rusqlite::Result<()> {
-        let Some(hold) = &self.row else { return Ok(()) };
+    fn show(hold: &Hold, column: c_int, context: &mut Context) -> rusqlite::Result<()> {
         match column {
             0 => context.set_result(&hold.key),
             1 => context.set_result(&hold.kind.as_str()),
@@ -140,9 +61,5 @@ unsafe impl VTabCursor for Cursor<'_> {
             6 => context.set_result(&hold.process),
             _ => context.set_result(&hold.bound),
         }
-    }
-
-    fn rowid(&self) -> rusqlite::Result<i64> {
-        Ok(self.rowid)
     }
 }
