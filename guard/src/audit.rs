@@ -59,6 +59,16 @@ impl Counts {
     }
 }
 
+/// What is to be said of a table and its rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Whether the fence column does what it should: it has a whole guard, its rows hold fences, the store is not behind
+    /// of them; or it is one of our own, which only our triggers and functions write. None without a fence column.
+    pub ok: Option<bool>,
+    /// A short sentence, and what to do.
+    pub says: String,
+}
+
 /// Takes stock of the attached databases.
 ///
 /// ```
@@ -66,7 +76,9 @@ impl Counts {
 /// db.execute_batch("create table chats (id integer primary key, summary text, summary_fence text)")?;
 /// for finding in fence_guard::audit(&db)? {
 ///     let counts = finding.counts(&db)?;
-///     assert_eq!(finding.verdict(&counts, None), "not guarded: select fence_guard('chats', 'summary_fence')");
+///     let verdict = finding.verdict(&counts, None);
+///     assert_eq!(verdict.ok, Some(false));
+///     assert_eq!(verdict.says, "not guarded: select fence_guard('chats', 'summary_fence')");
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -245,46 +257,57 @@ impl Finding {
         })
     }
 
-    /// What is to be said of it in a short sentence, the most urgent first; with the epoch of the store, if there is one.
+    /// What is to be said of it, the most urgent first; with the epoch of the store, if there is one.
     #[inline(never)]
-    pub fn verdict(&self, counts: &Counts, epoch: Option<Epoch>) -> String {
+    pub fn verdict(&self, counts: &Counts, epoch: Option<Epoch>) -> Verdict {
+        let (ok, says) = self.judged(counts, epoch);
+        let ok = self.column.as_ref().map(|_| ok);
+        Verdict { ok, says }
+    }
+
+    /// Whether its fence column does what it should, and the sentence.
+    fn judged(&self, counts: &Counts, epoch: Option<Epoch>) -> (bool, String) {
         let Some(column) = &self.column else {
             return match &self.state {
-                State::Impossible(why) => format!("cannot be guarded: {why}"),
-                State::Inner(what) => what.clone(),
-                _ => "no fence column: nothing here can turn a stale write away".to_owned(),
+                State::Impossible(why) => (false, format!("cannot be guarded: {why}")),
+                State::Inner(what) => (true, what.clone()),
+                _ => (
+                    false,
+                    "no fence column: nothing here can turn a stale write away".to_owned(),
+                ),
             };
         };
         if let State::Inner(what) = &self.state {
-            return what.clone();
+            return (true, what.clone());
         }
         if let Some(unread) = &counts.unread {
-            return unread.clone();
+            return (false, unread.clone());
         }
         let call = self.call(column);
         if !column.affinity.keeps_digits() {
-            return format!(
-                "wrong type: {} affinity eats a fence's digits: declare {} TEXT, then {call}",
-                column.affinity.name(),
-                column.name,
-            );
+            let (affinity, name) = (column.affinity.name(), &column.name);
+            let wrong =
+                format!("wrong type: {affinity} affinity eats a fence's digits: declare {name} TEXT, then {call}");
+            return (false, wrong);
         }
         let wrong = counts.not_a_fence.unwrap_or(0);
         if wrong > 0 {
-            return format!("rows without a padded fence: {wrong}: set them to fence_pad() or '', then {call}");
+            let wrong = format!("rows without a padded fence: {wrong}: set them to fence_pad() or '', then {call}");
+            return (false, wrong);
         }
         match &self.state {
-            State::Impossible(why) => return format!("cannot be guarded: {why}"),
-            State::Unguarded => return format!("not guarded: {call}"),
-            State::Broken => return format!("the guard is not whole: {call}"),
+            State::Impossible(why) => return (false, format!("cannot be guarded: {why}")),
+            State::Unguarded => return (false, format!("not guarded: {call}")),
+            State::Broken => return (false, format!("the guard is not whole: {call}")),
             _ => {}
         }
         match (counts.is_ahead(epoch), counts.largest, counts.without_fence) {
             (Some(true), Some(largest), _) => {
-                format!("the store is behind this data: select fence_advance('{largest}')")
+                let behind = format!("the store is behind this data: select fence_advance('{largest}')");
+                (false, behind)
             }
-            (_, _, Some(rows)) if rows > 0 => format!("guarded; rows that have no fence yet: {rows}"),
-            _ => "guarded".to_owned(),
+            (_, _, Some(rows)) if rows > 0 => (true, format!("guarded; rows that have no fence yet: {rows}")),
+            _ => (true, "guarded".to_owned()),
         }
     }
 

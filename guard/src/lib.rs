@@ -56,7 +56,7 @@ mod standing;
 mod triggers;
 
 pub use admit::admit;
-pub use audit::{Counts, Finding, State, audit};
+pub use audit::{Counts, Finding, State, Verdict, audit};
 pub use install::{guard, unguard};
 pub use mode::Mode;
 pub use query::{Error, Result};

@@ -13,94 +13,94 @@ fn audit(shell: &mut Session, columns: &str, table: &str) -> String {
 }
 
 /// A table, what is done to it, and its row: column, affinity, guard, mode, rows without, rows with something else, largest
-/// count, verdict.
+/// count, whether it is ok, verdict.
 const VERDICTS: &[(&str, &str, &str)] = &[
     (
         "(id, body text)",
         "",
-        "||none|||||no fence column: nothing here can turn a stale write away",
+        "||none||||||no fence column: nothing here can turn a stale write away",
     ),
     (
         "(id, fence text)",
         "",
-        "fence|TEXT|none||0|0||not guarded: select fence_guard('t', 'fence')",
+        "fence|TEXT|none||0|0||0|not guarded: select fence_guard('t', 'fence')",
     ),
     (
         "(id, summary_fence)",
         "",
-        "summary_fence|BLOB|none||0|0||not guarded: select fence_guard('t', 'summary_fence')",
+        "summary_fence|BLOB|none||0|0||0|not guarded: select fence_guard('t', 'summary_fence')",
     ),
     (
         "(id, summaryFence text)",
         "",
-        "summaryFence|TEXT|none||0|0||not guarded: select fence_guard('t', 'summaryFence')",
+        "summaryFence|TEXT|none||0|0||0|not guarded: select fence_guard('t', 'summaryFence')",
     ),
     (
         "(id, fence bigint)",
         "insert into t values (1, 7)",
-        "fence|INTEGER|none||0|1||wrong type: INTEGER affinity eats a fence's digits: declare fence TEXT, then \
+        "fence|INTEGER|none||0|1||0|wrong type: INTEGER affinity eats a fence's digits: declare fence TEXT, then \
          select fence_guard('t', 'fence')",
     ),
     (
         "(id, fence text)",
         "insert into t values (1, '7'), (2, ''), (3, null), (4, fence_pad(9)), (5, fence_pad(10))",
-        "fence|TEXT|none||2|1|10|rows without a padded fence: 1: set them to fence_pad() or '', then \
+        "fence|TEXT|none||2|1|10|0|rows without a padded fence: 1: set them to fence_pad() or '', then \
          select fence_guard('t', 'fence')",
     ),
     (
         "(id, fence text)",
         "select fence_guard('t', 'fence')",
-        "fence|TEXT|whole|holder|0|0||guarded",
+        "fence|TEXT|whole|holder|0|0||1|guarded",
     ),
     (
         "(id, fence text)",
         "insert into t values (1, ''), (2, fence_pad(9)); select fence_guard('t', 'fence')",
-        "fence|TEXT|whole|holder|1|0|9|guarded; rows that have no fence yet: 1",
+        "fence|TEXT|whole|holder|1|0|9|1|guarded; rows that have no fence yet: 1",
     ),
     (
         "(id, body, fence text)",
         "select fence_guard('t', 'fence', 'write', '[\"body\"]')",
-        "fence|TEXT|whole|write|0|0||guarded",
+        "fence|TEXT|whole|write|0|0||1|guarded",
     ),
     // Guarded under a name that says nothing.
     (
         "(id, version text)",
         "select fence_guard('t', 'version')",
-        "version|TEXT|whole|holder|0|0||guarded",
+        "version|TEXT|whole|holder|0|0||1|guarded",
     ),
     // A guard that something happened to.
     (
         "(id, fence text)",
         "select fence_guard('t', 'fence'); drop trigger t_fence_guard_insert",
-        "fence|TEXT|broken|holder|0|0||the guard is not whole: select fence_guard('t', 'fence')",
+        "fence|TEXT|broken|holder|0|0||0|the guard is not whole: select fence_guard('t', 'fence')",
     ),
     (
         "(id, body, fence text)",
         "select fence_guard('t', 'fence', 'write', '[\"body\"]'); create unique index i on t (id)",
-        "fence|TEXT|broken|write|0|0||the guard is not whole: select fence_guard('t', 'fence', 'write', '[\"body\"]')",
+        "fence|TEXT|broken|write|0|0||0|the guard is not whole: select fence_guard('t', 'fence', 'write', '[\"body\"]')",
     ),
     (
         "(id integer primary key, fence text)",
         "select fence_guard('t', 'fence', 'holder+remember'); drop table t_fence_deleted",
-        "fence|TEXT|broken|holder+remember|0|0||the guard is not whole: \
+        "fence|TEXT|broken|holder+remember|0|0||0|the guard is not whole: \
          select fence_guard('t', 'fence', 'holder+remember')",
     ),
     (
         "(id integer primary key, fence text)",
         "select fence_guard('t', 'fence'); create unique index i on t (id = 1)",
-        "fence|TEXT|broken|holder|0|0||the guard is not whole: select fence_guard('t', 'fence')",
+        "fence|TEXT|broken|holder|0|0||0|the guard is not whole: select fence_guard('t', 'fence')",
     ),
     // As a migration tool rebuilds it: without its guard.
     (
         "(id integer primary key, fence text)",
         "select fence_guard('t', 'fence'); create table n (id integer primary key, note, fence text);
          insert into n (id, fence) select * from t; drop table t; alter table n rename to t",
-        "fence|TEXT|none||0|0||not guarded: select fence_guard('t', 'fence')",
+        "fence|TEXT|none||0|0||0|not guarded: select fence_guard('t', 'fence')",
     ),
     (
         "(id integer primary key, a, fence text)",
         "create unique index i on t (a = 1)",
-        "fence|TEXT|none||0|0||cannot be guarded: cannot look through the unique index 'i' of t: its expression 'a = 1' \
+        "fence|TEXT|none||0|0||0|cannot be guarded: cannot look through the unique index 'i' of t: its expression 'a = 1' \
          compares values, which comes out differently in a trigger: a write could replace a row by it unseen; make it \
          an index on columns, or guard a table without it",
     ),
@@ -114,7 +114,7 @@ fn every_table_has_its_verdict() {
         shell.ask(done);
         let row = audit(
             &mut shell,
-            "fence_column, affinity, guard, mode, without_fence, not_a_fence, cast(largest as integer), verdict",
+            "fence_column, affinity, guard, mode, without_fence, not_a_fence, cast(largest as integer), ok, verdict",
             "t",
         );
         assert_eq!(row, *expected, "{columns}; {done}");
@@ -163,12 +163,12 @@ fn it_lists_every_table_of_every_database_once_and_no_view() {
     ] {
         shell.ask(sql);
     }
-    let listed = shell.ask("select schema, \"table\", fence_column, guard from fence_audit");
+    let listed = shell.ask("select schema, \"table\", fence_column, guard, ok from fence_audit");
     assert_eq!(
         listed,
-        "main|a||none\nmain|f||none\nmain|f_config||none\nmain|f_content||none\nmain|f_data||none\nmain|f_docsize||none\n\
-         main|f_idx||none\nmain|fence_admitted|fence|none\ntemp|a|fence|none\nother|a|fence|whole\n\
-         other|a_fence_deleted|fence|none\nmy.db|it's|a_fence|none\nmy.db|it's|b_fence|none"
+        "main|a||none|\nmain|f||none|\nmain|f_config||none|\nmain|f_content||none|\nmain|f_data||none|\n\
+         main|f_docsize||none|\nmain|f_idx||none|\nmain|fence_admitted|fence|none|1\ntemp|a|fence|none|0\n\
+         other|a|fence|whole|1\nother|a_fence_deleted|fence|none|1\nmy.db|it's|a_fence|none|0\nmy.db|it's|b_fence|none|0"
     );
     for (table, verdict) in [
         (
@@ -210,8 +210,8 @@ fn a_store_that_is_behind_the_data_is_told() {
     assert_ne!(shell.ask("select fence_acquire('k')"), "");
     let advance = format!("select fence_advance('{far}')");
     assert_eq!(
-        audit(&mut shell, "ahead, verdict", "t"),
-        format!("1|the store is behind this data: {advance}")
+        audit(&mut shell, "ahead, ok, verdict", "t"),
+        format!("1|0|the store is behind this data: {advance}")
     );
     // Another process, which has not opened the store, sees the same and opens none.
     let mut other = Shell::new().on(folder.path().join("app.db")).start();
@@ -219,7 +219,7 @@ fn a_store_that_is_behind_the_data_is_told() {
     assert_eq!(audit(&mut other, "ahead", "t"), "1");
     assert_eq!(snapshot(folder.path()), before);
     shell.ask(&advance);
-    assert_eq!(audit(&mut shell, "ahead, verdict", "t"), "0|guarded");
+    assert_eq!(audit(&mut shell, "ahead, ok, verdict", "t"), "0|1|guarded");
     assert_eq!(audit(&mut other, "ahead", "t"), "0");
 }
 

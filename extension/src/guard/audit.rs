@@ -12,6 +12,7 @@
 //! | `not_a_fence` | rows with something that is no padded fence |
 //! | `largest` | the largest fence |
 //! | `ahead` | 1 if that is larger than the epoch of the store: the store was restored or lost; NULL without a store |
+//! | `ok` | 1 if there is nothing to do: a whole guard, rows with fences, a store that is not behind; 0 if there is; NULL without a fence column |
 //! | `verdict` | all of this in a short sentence, and what to do |
 //!
 //! The rows of a table are counted by one statement that keeps none of them, and only when a column asks for the counts:
@@ -75,7 +76,7 @@ impl Iterator for Rows {
 
 impl Listing for Audit {
     const COLUMNS: &'static CStr = c"create table x(schema, \"table\", fence_column, type, affinity, guard, mode, \
-                                     columns, without_fence, not_a_fence, largest, ahead, verdict)";
+                                     columns, without_fence, not_a_fence, largest, ahead, ok, verdict)";
     const COST: f64 = 1_000_000.0;
     type Row = Row;
     type Rows = Rows;
@@ -112,7 +113,8 @@ impl Listing for Audit {
             9 => context.set_result(&counts.not_a_fence),
             10 => context.set_result(&counts.largest.map(|largest| largest.padded().as_str().to_owned())),
             11 => context.set_result(&counts.is_ahead(*epoch)),
-            12 => context.set_result(&finding.verdict(counts, *epoch)),
+            12 => context.set_result(&finding.verdict(counts, *epoch).ok),
+            13 => context.set_result(&finding.verdict(counts, *epoch).says),
             _ => context.set_result(&Null),
         }
     }
