@@ -160,11 +160,7 @@ fn fence_column(db: &Connection, table: &Table, argument: &str) -> Result<usize>
     if column.affinity == Affinity::Blob && table.strict && same(&column.declared, "blob") {
         return refused("is BLOB in a STRICT table, which takes no text: declare it TEXT".to_owned());
     }
-    if let Some(default) = &column.default {
-        let stored = match column.affinity {
-            Affinity::Text => format!("cast({default} as text)"),
-            _ => default.clone(),
-        };
+    if let (Some(default), Some(stored)) = (&column.default, column.stored_default()) {
         let query = format!(
             "select {} from (select {stored} as \"default\")",
             no_fence("\"default\"")

@@ -42,6 +42,22 @@ pub(crate) struct Column {
     pub(crate) generated: bool,
 }
 
+impl Column {
+    /// The default as the column holds it, by its affinity: `n integer default '0'` holds the number, and `n integer
+    /// default 'none'` the text. (In a comparison with a CAST to a number, text that looks like one counts as one.)
+    pub(crate) fn stored_default(&self) -> Option<String> {
+        let default = self.default.as_ref()?;
+        Some(match self.affinity {
+            Affinity::Text => format!("cast({default} as text)"),
+            Affinity::Integer | Affinity::Real | Affinity::Numeric if default.starts_with(['\'', '(']) => {
+                let number = format!("cast({default} as numeric)");
+                format!("case when {number} = {default} then {number} else {default} end")
+            }
+            _ => default.clone(),
+        })
+    }
+}
+
 /// A table that may be guarded.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {

@@ -223,8 +223,9 @@ impl Guard<'_> {
         if let Some(columns) = columns {
             let written = columns.iter().filter_map(|&position| {
                 let column = self.table.columns.get(position)?;
-                let default = column.default.as_deref().unwrap_or("null");
-                Some(format!("new.{} is not {default}", name(&column.name)))
+                let default = column.stored_default().unwrap_or_else(|| "null".to_owned());
+                // The default comes first: `is not true` would ask for the truth of what is written.
+                Some(format!("{default} is not new.{} collate binary", name(&column.name)))
             });
             when = format!("{when} and ({})", written.collect::<Vec<_>>().join(" or "));
         }

@@ -1,8 +1,8 @@
 //! What guards let through (CHECK-04): a good write does not notice them, and random writes are refused when stale and
 //! only then.
 
-use fence_tests::Python;
 use fence_tests::chats::{SCHEMA, guards, with_fences};
+use fence_tests::{Python, Shell};
 
 /// Runs each statement on a copy of the tables with guards and without, and prints what differs. `args`: the schema, the
 /// guards, then the statements.
@@ -91,6 +91,44 @@ fn check_04_in_mode_write_a_write_that_raises_the_fence_does_not_notice_it() {
             python = python.arg(with_fences(statement));
         }
         assert_eq!(python.run().ok(), "", "{mode}");
+    }
+}
+
+#[test]
+fn check_04_in_mode_write_a_row_that_leaves_the_columns_at_their_defaults_needs_no_fence() {
+    for declared in [
+        "integer default '0'",
+        "integer default '007'",
+        "integer default ''",
+        "integer default 'none'",
+        "integer default (strftime('%s', 'now'))",
+        "integer default (x'31')",
+        "integer default null",
+        "numeric default '1e3'",
+        "real default 1",
+        "real default '1'",
+        "real default -1.5",
+        "text default 5",
+        "text default (lower('X'))",
+        "blob default '5'",
+        "default 'x'",
+        "default x'00'",
+        "boolean default true",
+        "boolean default (true)",
+        "default (true)",
+        "text collate nocase default 'OTHER'",
+        "",
+    ] {
+        let mut shell = Shell::new().start();
+        shell.ask(&format!(
+            "create table t (id integer primary key, a {declared}, b, fence text)"
+        ));
+        assert_eq!(shell.ask(r#"select fence_guard('t', 'fence', 'write', '["a"]')"#), "1");
+        assert_eq!(shell.ask("insert into t (id) values (1)"), "", "{declared}");
+        for value in ["99", "'other'", "x'99'"] {
+            let answer = shell.ask(&format!("insert into t (id, a) values (2, {value})"));
+            assert!(answer.contains("fence: unfenced: "), "{declared}: {value}: {answer}");
+        }
     }
 }
 
