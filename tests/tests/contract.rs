@@ -184,6 +184,25 @@ contract! {
         assert_eq!(entered.into_inner(), 40);
     }
 
+    fn lock_01_of_newcomers_who_come_at_once_one_gets_the_key(place: &dyn Place) {
+        let (inside, entered) = (AtomicBool::new(false), AtomicUsize::new(0));
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let store = place.open();
+                    while entered.load(Ordering::SeqCst) < 40 {
+                        // They stand in no line, so nothing but the grant itself keeps them apart.
+                        let Some(fence) = acquire(&store, "k", &long()) else { continue };
+                        assert!(!inside.swap(true, Ordering::SeqCst), "two holders at once");
+                        entered.fetch_add(1, Ordering::SeqCst);
+                        inside.store(false, Ordering::SeqCst);
+                        assert!(release(&store, "k", fence), "somebody else has written to it");
+                    }
+                });
+            }
+        });
+    }
+
     fn lock_02_fences_grow_over_keys_and_openings(place: &dyn Place) {
         let mut last = Fence::from(0);
         for opening in 0..3 {
@@ -322,6 +341,32 @@ contract! {
         assert_eq!(holds(&b).len(), 1, "its delay runs");
         assert_eq!(acquire(&b, "k", &long()), None);
         assert!(get(&b, "k", &patient(long())) > fence);
+    }
+
+    fn lock_06_a_lease_that_is_renewed_for_long_keeps_its_delay(place: &dyn Place) {
+        let (a, b) = (place.open(), place.open());
+        let begun = Instant::now();
+        let fence = get(&a, "k", &with(1_500, 1_000));
+        // For longer than the delay would last by itself.
+        while begun.elapsed() < Duration::from_secs(6) {
+            assert!(renew(&a, "k", fence), "nobody stood still");
+            thread::sleep(Duration::from_millis(100));
+        }
+        wait_until("the lease ran out", || holds(&b).iter().all(|hold| hold.kind == HoldKind::Delay));
+        assert_eq!(holds(&b).len(), 1, "its delay runs");
+        assert!(get(&b, "k", &patient(long())) > fence);
+    }
+
+    fn lock_07_a_wait_that_was_in_vain_ends_with_nothing_however_long_it_was(place: &dyn Place) {
+        let store = place.open();
+        get(&store, "k", &long());
+        permit(&store, "gpu", 1, &long()).expect("free");
+        // Shorter and longer than a store itself is waited for, 5 s.
+        for wait_ms in [100, 5_500] {
+            let options = AcquireOptions { wait: Wait::new(wait_ms).expect("a wait"), ..long() };
+            assert_eq!(acquire(&store, "k", &options), None);
+            assert_eq!(permit(&store, "gpu", 1, &options), None);
+        }
     }
 
     fn lock_07_waiters_are_served_in_order_of_arrival(place: &dyn Place) {
@@ -500,6 +545,24 @@ contract! {
             }
         });
         assert_eq!(holds(&place.open()), []);
+    }
+
+    fn sem_01_of_newcomers_who_come_at_once_no_more_than_the_limit_get_one(place: &dyn Place) {
+        let (inside, entered) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        thread::scope(|scope| {
+            for _ in 0..5 {
+                scope.spawn(|| {
+                    let store = place.open();
+                    while entered.load(Ordering::SeqCst) < 40 {
+                        let Some(id) = permit(&store, "gpu", 2, &long()) else { continue };
+                        assert!(inside.fetch_add(1, Ordering::SeqCst) < 2, "three are inside");
+                        entered.fetch_add(1, Ordering::SeqCst);
+                        inside.fetch_sub(1, Ordering::SeqCst);
+                        assert!(store.release_permit("gpu", id).expect("no trouble"));
+                    }
+                });
+            }
+        });
     }
 
     fn sem_01_a_permit_that_ran_out_is_free(place: &dyn Place) {

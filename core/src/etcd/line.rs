@@ -30,6 +30,8 @@ use crate::limits::Wait;
 const LASTS_MS: i64 = 2_000;
 /// How often a waiter keeps its place alive, and for how long the cluster has to answer.
 const BEAT: Duration = Duration::from_millis(600);
+/// How long the last look may take, when the wait is over.
+const LAST_LOOK: Duration = Duration::from_secs(1);
 /// The pause after trouble with the cluster.
 const BREATH: Duration = Duration::from_millis(25);
 
@@ -55,7 +57,9 @@ pub(super) fn acquire(
     let mut attempt = Attempt::new(session, request)?;
     let mut waited = false;
     loop {
-        match while_asking(interrupted, || attempt.run(patience)) {
+        // At the end of the wait there is time for one more look.
+        let until = patience.max(Instant::now() + LAST_LOOK);
+        match while_asking(interrupted, || attempt.run(until)) {
             Ok(Outcome::Granted(granted)) if waited && interrupted() => {
                 // What cannot be given back ends with its ttl.
                 let _ = session.give_back(request, granted.name);
@@ -72,12 +76,13 @@ pub(super) fn acquire(
                 waited = true;
                 if attempt.place.is_none() {
                     // Then the key may have become free meanwhile.
-                    while_asking(interrupted, || attempt.enlist(patience))?;
+                    while_asking(interrupted, || attempt.enlist(until))?;
                 } else if !attempt.watch(&obstacle, deadline, interrupted)? {
                     attempt.place = None;
                 }
             }
-            Err(error) if is_passing(&error) && Instant::now() + BREATH < patience && !interrupted() => sleep(BREATH),
+            Err(error) if is_passing(&error) && interrupted() => return Err(Error::Interrupted),
+            Err(error) if is_passing(&error) && Instant::now() + BREATH < patience => sleep(BREATH),
             Err(error) => return Err(error),
         }
     }
