@@ -19,6 +19,18 @@ pub fn library() -> &'static Path {
     LIBRARY.get_or_init(|| build("", &["--release"]).join("release").join(file_name()))
 }
 
+/// The path of the extension that can also use a cluster; builds it if need be, by the same call with the same target
+/// folder as `make etcd`.
+///
+/// # Panics
+///
+/// When it does not build, with what cargo said.
+pub fn cluster_library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    let arguments = ["--release", "--features", "etcd"];
+    LIBRARY.get_or_init(|| build("etcd", &arguments).join("release").join(file_name()))
+}
+
 /// The path of another build of the extension: with the functions that panic when they are told to, and with every
 /// check that Rust has for debugging. In a folder of its own, so that nobody takes it for the library.
 ///

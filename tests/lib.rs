@@ -72,7 +72,7 @@ pub mod venv;
 pub mod wait;
 pub mod worker;
 
-pub use extension::{faulty_library, library};
+pub use extension::{cluster_library, faulty_library, library};
 pub use host::Answer;
 pub use line::Line;
 pub use process::Process;
