@@ -3,7 +3,7 @@
 //! Statements about them say `:7`, `:8`, `:9` for padded fences. The row 42 of `chats` has fence 8, the row 7 has 3, the
 //! row 1 has seen none.
 
-/// The tables. All of it runs on the oldest SQLite, but for the word [`STRICT`].
+/// The tables. On a SQLite before 3.37 they are [`schema_without_strict`].
 pub const SCHEMA: &str = "
 create table chats (
   id integer primary key,
@@ -31,9 +31,11 @@ insert into chats (id, slug, room, seat, email, open, topic, extra, summary, sum
 create table source (id integer primary key, summary text, fence text);
 insert into source values (42, 'late', printf('%040d', 7));
 create table docs (id text, part integer, body text, fence text, primary key (part, id)) without rowid, strict;
-insert into docs values ('x', 1, 'later', printf('%040d', 8));
+insert into docs values ('x', 1, 'later', printf('%040d', 8)), ('z', 1, 'early', printf('%040d', 3));
+create table pins (id integer primary key, slug text unique, fence text) strict;
+insert into pins values (42, 'a', printf('%040d', 8)), (7, 'c', printf('%040d', 3));
 create table \"odd \"\"name\"\" 日本\" (\"select\" text primary key, \"my fence\", \"order\");
-insert into \"odd \"\"name\"\" 日本\" values ('x', printf('%040d', 8), 'later');
+insert into \"odd \"\"name\"\" 日本\" values ('x', printf('%040d', 8), 'later'), ('z', printf('%040d', 3), 'early');
 create table \"old\" (id integer primary key, \"new\" text unique, \"standing\" text, fence text);
 insert into \"old\" values (42, 'a', 'b', printf('%040d', 8)), (7, 'c', 'd', printf('%040d', 3));
 create table \"new\" (id integer primary key, \"old\" text unique, fence text);
@@ -54,14 +56,17 @@ create trigger through_inbox after insert on inbox begin
 end;
 ";
 
-/// What SQLite before 3.37 does not know.
-pub const STRICT: &str = ", strict";
+/// The tables without the word that SQLite does not know before 3.37.
+pub fn schema_without_strict() -> String {
+    SCHEMA.replace(", strict", "").replace(" strict", "")
+}
 
 /// Guards of all tables in this mode.
 pub fn guards(mode: &str) -> String {
     [
         ("chats", "summary_fence"),
         ("docs", "fence"),
+        ("pins", "fence"),
         ("\"odd \"\"name\"\" 日本\"", "my fence"),
         ("old", "fence"),
         ("new", "fence"),

@@ -3,9 +3,10 @@
 //! A worker that stood still comes back with fence 7 and writes to a row that has seen 8. The guard is installed with the
 //! extension; every write is made by a shell that does not have it, with recursive_triggers off and on, on the system's
 //! SQLite and on the oldest that will do. Each line of a table below is a statement and how it is refused: the whole
-//! message, SQLITE_CONSTRAINT_TRIGGER, and nothing changed.
+//! message, SQLITE_CONSTRAINT_TRIGGER, nothing changed, and the transaction goes on. A line that has no conflict clause
+//! (OR IGNORE, OR REPLACE …) is tried with each.
 
-use fence_tests::chats::{SCHEMA, STRICT, guards, with_fences};
+use fence_tests::chats::{SCHEMA, guards, schema_without_strict, with_fences};
 use fence_tests::{Session, Shell, floor, folder};
 
 /// What a line's first word stands for.
@@ -109,11 +110,29 @@ stale       update or replace chats set extra = 'k : 5' where id = 7
 unfenced    update or replace chats set open = 1 where id = 1
 -- A table without rowid, STRICT, with a key of two columns.
 stale       update docs set body = 'late', fence = :7
+stale       update docs set part = 2, fence = :7 where id = 'x'
+stale       update docs set id = 'x' where id = 'z'
+stale       update docs set body = s.summary, fence = s.fence from source s where docs.id = 'x'
 stale       replace into docs values ('x', 1, 'late', :7)
+stale       insert into docs values ('x', 1, 'late', :7)
+stale       insert into docs select 'x', 1, summary, fence from source
+stale       insert into docs values ('x', 1, 'late', :7) on conflict do nothing
+stale       insert into docs values ('x', 1, 'late', :7)
+            on conflict (part, id) do update set body = excluded.body, fence = excluded.fence
 unfenced    insert into docs values ('x', 1, 'late', null) on conflict (id, part) do update set body = 'late'
+-- A STRICT table with a rowid.
+stale       update pins set fence = :7
+stale       update pins set rowid = 43, fence = :7 where slug = 'a'
+stale       update pins set slug = 'a' where id = 7
+stale       replace into pins (slug, fence) values ('a', :7)
+stale       insert into pins select 42, 'late', fence from source
+unfenced    insert into pins values (42, 'late', '') on conflict (id) do update set slug = 'late'
 -- Names that need their quotes, and names that a trigger has for its own.
 stale       update "odd ""name"" 日本" set "order" = 'late', "my fence" = :7
+stale       update "odd ""name"" 日本" set "select" = 'x' where "select" = 'z'
 stale       replace into "odd ""name"" 日本" values ('x', :7, 'late')
+stale       insert into "odd ""name"" 日本" values ('x', :7, 'late') on conflict ("select") do update set "order" = 'late'
+stale       insert into [odd "name" 日本] ([select], `my fence`) select 'x', fence from source
 stale       update or replace "old" set id = 42 where id = 7
 stale       update or replace "old" set "new" = 'a' where id = 7
 stale       replace into "old" ("new", fence) values ('a', :7)
@@ -122,10 +141,15 @@ stale       replace into "new" ("old", fence) values ('a', :7)
 -- A table without any key but the rowid that nobody declared, shadowed by one of TEMP.
 stale       replace into main.log (rowid, line, fence) values (5, 'late', :7)
 stale       replace into main.log (_rowid_, line, fence) values ('5.0', 'late', :7)
-stale       update or replace main.log set line = 'late', fence = :7 where rowid = 5
+stale       update main.log set line = 'late', fence = :7 where rowid = 5
+stale       insert into main.log (rowid, line, fence) select 5, summary, fence from main.source
 -- An attached database, with a table that is called as one of main.
 stale       update other.chats set fence = :7
+stale       update other.chats set fence = s.fence from main.source s where chats.id = 42
+stale       update other.chats set id = 43, fence = :7
 stale       replace into other.chats (slug, fence) values ('a', :7)
+stale       insert into other.chats (id, fence) select id, fence from main.source
+stale       insert into other.chats (id, fence) values (42, :7) on conflict (id) do update set fence = excluded.fence
 -- What is no fence.
 no-fence    update chats set summary_fence = '9' where id = 42
 no-fence    update chats set summary_fence = 9 where id = 42
@@ -211,6 +235,16 @@ pragma foreign_keys = on;
 .log stdout
 ";
 
+/// What may stand behind UPDATE and INSERT.
+const CLAUSES: [&str; 6] = [
+    " ",
+    " or abort ",
+    " or fail ",
+    " or ignore ",
+    " or replace ",
+    " or rollback ",
+];
+
 /// A line of a table: statements of which the last is refused, and its message.
 struct Line {
     statements: Vec<String>,
@@ -232,13 +266,31 @@ fn lines(table: &str) -> Vec<Line> {
         let newer = line.strip_prefix(SINCE_3_35);
         let (word, statements) = newer.unwrap_or(line).trim().split_once(' ').expect("a word");
         let (_, message) = MESSAGES.iter().find(|(known, _)| *known == word).expect("a known word");
-        lines.push(Line {
-            statements: statements.split(';').map(|one| with_fences(one.trim())).collect(),
+        let statements: Vec<_> = statements.split(';').map(|one| with_fences(one.trim())).collect();
+        let (last, firsts) = statements.split_last().expect("a statement");
+        lines.extend(with_each_clause(last).into_iter().map(|last| Line {
+            statements: firsts.iter().cloned().chain([last]).collect(),
             message,
             since_3_35: newer.is_some(),
-        });
+        }));
     }
     lines
+}
+
+/// A statement with each conflict clause, if it has none: which one it is makes no difference to a guard.
+fn with_each_clause(statement: &str) -> Vec<String> {
+    if let Some(row) = statement.strip_prefix("replace into ") {
+        return vec![statement.to_owned(), format!("insert or replace into {row}")];
+    }
+    for verb in ["update", "insert"] {
+        match statement.strip_prefix(verb).and_then(|rest| rest.strip_prefix(' ')) {
+            Some(rest) if !rest.starts_with("or ") => {
+                return CLAUSES.map(|clause| format!("{verb}{clause}{rest}")).to_vec();
+            }
+            _ => {}
+        }
+    }
+    vec![statement.to_owned()]
 }
 
 /// Runs a table's lines on each SQLite, and gives those that did not end as they should.
@@ -247,10 +299,9 @@ fn wrong(guards: &str, table: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     for (sqlite, is_old) in [(Shell::path().to_owned(), false), (floor::shell(), true)] {
         let folder = folder();
-        let schema = if is_old {
-            SCHEMA.replace(STRICT, "")
-        } else {
-            SCHEMA.to_owned()
+        let schema = match is_old {
+            true => schema_without_strict(),
+            false => SCHEMA.to_owned(),
         };
         let app = |shell: Shell| shell.of(&sqlite).on("app.db").within(folder.path());
         let installed = app(Shell::new())
@@ -283,7 +334,7 @@ fn refused(shell: &mut Session, line: &Line, recursive: &str) -> Result<(), Stri
     let before = shell.ask(everything);
     let answer = shell.ask(last);
     let same = shell.ask(everything) == before;
-    shell.ask("rollback");
+    let rolled_back = shell.ask("rollback");
     // The log cuts long lines and the error has no code, on old ones: each tells its half.
     let [logged, error] = answer.lines().collect::<Vec<_>>()[..] else {
         return Err(format!("not refused by one error, but: {answer}"));
@@ -292,8 +343,9 @@ fn refused(shell: &mut Session, line: &Line, recursive: &str) -> Result<(), Stri
         .trim_end_matches(" (19)")
         .ends_with(&format!(": {}", line.message));
     match logged.starts_with(CODE) && said {
-        true if same => Ok(()),
-        true => Err("refused, but something changed".to_owned()),
+        true if !same => Err("refused, but something changed".to_owned()),
+        true if !rolled_back.is_empty() => Err(format!("refused, but the transaction was gone: {rolled_back}")),
+        true => Ok(()),
         false => Err(format!("not refused so, but: {answer}")),
     }
 }

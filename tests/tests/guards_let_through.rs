@@ -21,7 +21,7 @@ def outcome(source, statement):
     except sqlite3.Error as error:
         rows = str(error)
     told = db.execute('select changes(), last_insert_rowid()').fetchall()
-    tables = ('chats', 'docs', '"old"', '"new"', 'seats', 'log', '"odd ""name"" 日本"')
+    tables = ('chats', 'docs', 'pins', '"old"', '"new"', 'seats', 'log', '"odd ""name"" 日本"')
     return rows, told, [db.execute(f'select * from {table}').fetchall() for table in tables]
 
 for statement in args[2:]:
@@ -49,6 +49,9 @@ const GOOD: &[&str] = &[
     "delete from chats where id = 42 returning id",
     "delete from chats",
     "update docs set body = 'new', fence = :9 returning id, fence",
+    "update or replace docs set id = 'x', fence = :9 where id = 'z' returning id, fence",
+    "update pins set slug = 'z' where id = 42 returning *",
+    "replace into pins (slug, fence) values ('a', :8) returning *",
     "replace into docs values ('x', 1, 'new', :8), ('y', 1, 'new', '') returning *",
     "update \"odd \"\"name\"\" 日本\" set \"order\" = 'new', \"my fence\" = :8 returning \"my fence\"",
     "insert into log values ('new', null) returning rowid",
