@@ -21,7 +21,7 @@ def outcome(source, statement):
     except sqlite3.Error as error:
         rows = str(error)
     told = db.execute('select changes(), last_insert_rowid()').fetchall()
-    tables = ('chats', 'docs', 'pins', '"old"', '"new"', 'seats', 'log', '"odd ""name"" 日本"')
+    tables = ('chats', 'docs', 'pins', 'flags', 'tags', '"old"', '"new"', 'seats', 'log', '"odd ""name"" 日本"')
     return rows, told, [db.execute(f'select * from {table}').fetchall() for table in tables]
 
 for statement in args[2:]:
@@ -52,6 +52,9 @@ const GOOD: &[&str] = &[
     "update or replace docs set id = 'x', fence = :9 where id = 'z' returning id, fence",
     "update pins set slug = 'z' where id = 42 returning *",
     "replace into pins (slug, fence) values ('a', :8) returning *",
+    "insert into flags (name, word, flag, fence) values ('c', 'u', 1, :7) returning *",
+    "replace into flags (id, note, fence) values (42, null, :9) returning *",
+    "update or replace tags set tag = 'A', fence = :9 where id = 7 returning *",
     "replace into docs values ('x', 1, 'new', :8), ('y', 1, 'new', '') returning *",
     "update \"odd \"\"name\"\" 日本\" set \"order\" = 'new', \"my fence\" = :8 returning \"my fence\"",
     "insert into log values ('new', null) returning rowid",
@@ -124,9 +127,12 @@ fn check_04_in_mode_write_a_row_that_leaves_the_columns_at_their_defaults_needs_
     ] {
         let mut shell = Shell::new().start();
         shell.ask(&format!(
-            "create table t (id integer primary key, a {declared}, b, fence text)"
+            "create table t (id integer primary key, b text, a {declared}, fence text)"
         ));
-        assert_eq!(shell.ask(r#"select fence_guard('t', 'fence', 'write', '["a"]')"#), "1");
+        assert_eq!(
+            shell.ask(r#"select fence_guard('t', 'fence', 'write', '["b","a"]')"#),
+            "1"
+        );
         assert_eq!(shell.ask("insert into t (id) values (1)"), "", "{declared}");
         for value in ["99", "'other'", "x'99'"] {
             let answer = shell.ask(&format!("insert into t (id, a) values (2, {value})"));
@@ -182,6 +188,63 @@ print(one(guarded, 'select changes()'))
     let printed = python.arg(with_fences(write)).run().ok();
     // One row for each set of keys, with the largest fence: the row as it first stood, and as it was written again.
     assert_eq!(printed, format!("[(2, '{:040}', '{:040}')]\n1", 8, 9));
+}
+
+#[test]
+fn check_04_with_remember_the_largest_fence_of_each_row_that_is_gone_is_kept_once_and_no_other() {
+    let mut shell = Shell::new().start();
+    shell.ask("create table t (id integer primary key, slug text unique collate nocase, body text, fence text)");
+    for (sql, kept) in [
+        ("select fence_guard('t', 'fence', 'holder+remember')", ""),
+        (
+            "insert into t values (1, 'a', 'x', ''), (2, 'b', 'x', fence_pad(7))",
+            "",
+        ),
+        ("update t set body = 'y', fence = fence_pad(8) where id = 2", ""),
+        ("delete from t where id = 1", ""),
+        ("delete from t where id = 2", "2|b|8"),
+        ("insert into t values (2, 'b', 'x', fence_pad(9))", "2|b|8"),
+        ("update t set slug = 'B'", "2|b|9"),
+        ("update t set slug = 'b', fence = fence_pad(10)", "2|b|9\n2|B|9"),
+        ("delete from t", "2|b|10\n2|B|9"),
+        // While there is no guard, an older holder brings the row back.
+        ("select fence_unguard('t')", "2|b|10\n2|B|9"),
+        ("insert into t values (2, 'b', 'x', fence_pad(7))", "2|b|10\n2|B|9"),
+        ("select fence_guard('t', 'fence', 'holder+remember')", "2|b|10\n2|B|9"),
+        ("delete from t", "2|b|10\n2|B|9"),
+    ] {
+        let answer = shell.ask(sql);
+        assert!(matches!(answer.as_str(), "" | "1"), "{sql}: {answer}");
+        let query = "select id, slug, fence_wire(fence) from t_fence_deleted order by slug collate binary desc";
+        assert_eq!(shell.ask(query), kept, "{sql}");
+    }
+}
+
+#[test]
+fn check_04_fences_compare_by_their_digits_whatever_the_collation_of_their_column_is() {
+    let script = r#"
+db = connect()
+for collation in ('nocase', 'rtrim', 'alike', 'backwards'):
+    db.create_collation('alike', lambda a, b: 0)
+    db.create_collation('backwards', lambda a, b: (a < b) - (a > b))
+    db.executescript(f"drop table if exists t; create table t (id integer primary key, body, fence text collate {collation})")
+    db.execute('insert into t values (42, 1, ?)', [f'{8:040}'])
+    one(db, "select fence_guard('t', 'fence', ?)", args[0])
+    for fence in (f'{7:040}', '', None, '9', f'{2**128:040}', ' ' * 40, f'{9:040}'):
+        for write in ('update t set fence = ?, body = 2', 'replace into t (id, fence, body) values (42, ?, 2)'):
+            db.execute('savepoint s')
+            try:
+                db.execute(write, [fence])
+                print('in' if fence and fence.endswith('9') and len(fence) == 40 else f'{collation}: {write}, {fence}: in')
+            except sqlite3.Error as error:
+                if 'fence: ' not in str(error) or fence == f'{9:040}':
+                    print(f'{collation}: {write}, {fence}: {error}')
+            db.execute('rollback to s')
+"#;
+    for mode in ["holder", "holder+remember", "write"] {
+        let answer = Python::new(script).arg(mode).run().ok();
+        assert_eq!(answer, ["in"; 8].join("\n"), "{mode}");
+    }
 }
 
 /// The table is small, the values are few and alike, the keys are many: random statements meet every way in which SQLite
