@@ -33,7 +33,16 @@ insert into source values (42, 'late', printf('%040d', 7));
 create table docs (id text, part integer, body text, fence text, primary key (part, id)) without rowid, strict;
 insert into docs values ('x', 1, 'later', printf('%040d', 8)), ('z', 1, 'early', printf('%040d', 3));
 create table pins (id integer primary key, slug text unique, fence text) strict;
-insert into pins values (42, 'a', printf('%040d', 8)), (7, 'c', printf('%040d', 3));
+insert into pins values (42, 'a', printf('%040d', 8)), (7, 'c', printf('%040d', 3)), (1, 'n', null);
+create table flags (id integer primary key, name text, word text, flag integer, note text not null default 'n', fence text);
+create unique index flags_name on flags (name) where flag <> 0;
+create unique index flags_word on flags (word) where flag = '1';
+insert into flags (id, name, word, flag, fence) values
+  (42, 'a', 'w', 1, printf('%040d', 8)), (7, 'b', 'v', 0, printf('%040d', 3)), (1, 'c', 'u', 0, printf('%040d', 8));
+create table tags (id integer primary key, tag text collate nocase, low text as (lower(tag)), fence text);
+create unique index tags_tag on tags (tag collate binary);
+create unique index tags_low on tags (low, 1);
+insert into tags (id, tag, fence) values (42, 'A', printf('%040d', 8)), (7, 'b', printf('%040d', 3));
 create table \"odd \"\"name\"\" 日本\" (\"select\" text primary key, \"my fence\", \"order\");
 insert into \"odd \"\"name\"\" 日本\" values ('x', printf('%040d', 8), 'later'), ('z', printf('%040d', 3), 'early');
 create table \"old\" (id integer primary key, \"new\" text unique, \"standing\" text, fence text);
@@ -67,6 +76,8 @@ pub fn guards(mode: &str) -> String {
         ("chats", "summary_fence"),
         ("docs", "fence"),
         ("pins", "fence"),
+        ("flags", "fence"),
+        ("tags", "fence"),
         ("\"odd \"\"name\"\" 日本\"", "my fence"),
         ("old", "fence"),
         ("new", "fence"),

@@ -50,7 +50,7 @@ class Case:
         self.schema = [f"create table t ({', '.join(columns)})" + (" without rowid" if self.key == "without rowid" else "")]
         for i in range(r.choice([0, 1, 1, 2])):
             x, y = map(quoted, r.sample(self.names, 2))
-            terms = [x, f"{x} collate nocase desc", f"{x}, {y}", f"lower({x})", f"{x} || {y}", f"cast({x} as integer)"]
+            terms = [x, f"{x} collate nocase desc", f"{x} collate binary", f"{x}, {y}", f"lower({x})", f"{x} || {y}", f"cast({x} as integer)"]
             wheres = ["", "", f"{x} is null", f"{y} = 1", f"{y} = '1'", f"{y} in (1, 'a')", y, f"t.{y} > '0'", "f = ''"]
             term, where = r.choice(terms + ["g"] * self.generated), r.choice(wheres)
             self.schema.append(f"create unique index i{i} on t ({term})" + (f" where {where}" if where else ""))

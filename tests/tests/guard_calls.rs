@@ -1,6 +1,6 @@
 //! `fence_guard` and `fence_unguard`: what they refuse and why, and what they leave of the caller's work.
 
-use fence_tests::{Session, Shell, folder};
+use fence_tests::{Python, Session, Shell, folder};
 
 const CHATS: &str = "create table chats (id integer primary key, slug text unique, summary text,
   summary_fence text not null default '')";
@@ -224,6 +224,27 @@ fn a_table_that_cannot_be_guarded_is_refused_with_the_reason_and_left_as_it_was(
         );
         assert_eq!(shell.ask("select * from sqlite_schema"), before);
     }
+}
+
+#[test]
+fn a_table_whose_guard_this_connection_could_not_run_is_refused_with_the_reason() {
+    let folder = folder();
+    let app = folder.path().join("app.db");
+    let script = "
+db = connect(args[0])
+db.create_collation('german', lambda a, b: (a > b) - (a < b))
+db.execute('create table t (name text unique collate german, fence text)')
+";
+    assert_eq!(Python::new(script).arg(&app).run().ok(), "");
+    let mut shell = Shell::new().on(&app).start();
+    let answer = shell.ask("select fence_guard('t', 'fence')");
+    assert!(
+        answer.contains(
+            "fence: cannot guard t: this SQLite does not take the triggers: no such collation sequence: german"
+        ),
+        "{answer}"
+    );
+    assert_eq!(shell.ask(TRIGGERS), "");
 }
 
 #[test]

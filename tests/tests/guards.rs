@@ -77,6 +77,7 @@ stale       replace into chats (id, summary_fence) values (2, :9), (42, :7)
 stale       replace into chats (id, summary, summary_fence) select * from source
 -- A NULL that becomes the default of a NOT NULL column hides the key that is looked up.
 hidden      replace into chats (email, summary_fence) values (null, :7)
+hidden      update chats set email = null where id = 7
 -- INSERT over a row, whatever would become of it.
 stale       insert into chats (id, summary, summary_fence) values (42, 'late', :7)
 stale       insert or ignore into chats (id, summary, summary_fence) values (42, 'late', :7)
@@ -127,6 +128,17 @@ stale       update pins set slug = 'a' where id = 7
 stale       replace into pins (slug, fence) values ('a', :7)
 stale       insert into pins select 42, 'late', fence from source
 unfenced    insert into pins values (42, 'late', '') on conflict (id) do update set slug = 'late'
+-- Partial indexes whose WHERE compares, also with what does not fit the column's type.
+stale       replace into flags (name, flag, fence) values ('a', 2, :7)
+stale       replace into flags (name, flag, fence) values ('a', 'no', :7)
+stale       replace into flags (word, flag, fence) values ('w', 1, :7)
+stale       replace into flags (word, flag, fence) values ('w', '1', :7)
+stale       update flags set name = 'a', flag = 'no' where id = 7
+stale       update flags set word = 'w', flag = '1' where id = 7
+-- A column of one collation under an index of another, and a generated one made of what no other key looks at.
+stale       update tags set tag = 'A' where id = 7
+stale       replace into tags (tag, fence) values ('a', :7)
+stale       update tags set tag = 'a' where id = 7
 -- Names that need their quotes, and names that a trigger has for its own.
 stale       update "odd ""name"" 日本" set "order" = 'late', "my fence" = :7
 stale       update "odd ""name"" 日本" set "select" = 'x' where "select" = 'z'
@@ -207,13 +219,20 @@ stale       delete from chats where id = 42; insert into chats (topic, open, sum
 stale       delete from chats where id = 42; update chats set seat = 1 where id = 7
 stale       update chats set id = 43 where id = 42; insert into chats (id, summary_fence) values (42, :7)
 stale       update chats set slug = 'z' where id = 42; update chats set slug = 'A' where id = 7
-stale       replace into chats (id, summary_fence) values (42, :9);
-            insert into chats (slug, summary_fence) values ('a', :7)
+stale       replace into chats (id, email, summary_fence) values (42, 'dan@x', :9);
+            insert into chats (slug, email, summary_fence) values ('a', 'eve@x', :7)
 stale       delete from chats where id = 42; insert into chats (id, email, summary_fence) values (42, 'dan@x', :9);
             delete from chats where id = 42; insert into chats (id, summary_fence) values (42, :8)
 stale       update or replace chats set seat = 1, summary_fence = :9 where id = 7;
             insert into chats (id, summary_fence) values (42, :7)
 stale       delete from docs; insert into docs values ('x', 1, 'late', :7)
+stale       update docs set part = 2 where id = 'x'; insert into docs values ('x', 1, 'late', :7)
+stale       delete from pins; insert into pins (slug, fence) values ('a', :7)
+stale       delete from pins; insert into pins values (42, 'a', :9); delete from pins; insert into pins (id, fence) values (42, :8)
+stale       update pins set id = 43 where id = 42; insert into pins (id, fence) values (42, :7)
+stale       update pins set id = 43 where id = 42; update pins set id = 42 where id = 7
+stale       replace into pins (id, fence) values (42, :9); insert into pins (slug, fence) values ('a', :7)
+stale       update or replace pins set slug = 'a', fence = :9 where id = 7; insert into pins (id, fence) values (42, :7)
 stale       delete from \"old\"; insert into \"old\" (\"new\", fence) values ('a', :7)
 stale       delete from \"new\" where id = 42; update \"new\" set \"old\" = 'a' where id = 7
 stale       delete from rooms; insert into rooms values ('red'); insert into seats values (1, 'red', :7)
@@ -370,9 +389,21 @@ fn check_04_in_mode_write_a_write_that_forgot_the_fence_is_refused_too() {
         &of("[\"summary\"]"),
         "stale update or replace chats set id = 42 where id = 7",
     );
+    assert_refused(
+        "select fence_guard('pins', 'fence', 'write', '[\"slug\"]');",
+        UNRAISED_OF_PINS,
+    );
     assert_refused(&of("[\"id\"]"), "unraised update chats set rowid = 43 where id = 42");
     assert_refused(&guards("write"), &format!("{UNRAISED}{UNRAISED_AT_ALL}"));
 }
+
+/// Mode write on a column that may be NULL, as may the fence: a row that leaves both out takes a standing one's place.
+const UNRAISED_OF_PINS: &str = "
+unraised    replace into pins (id) values (1)
+unraised    replace into pins (id) values (42)
+stale       replace into pins (id, fence) values (42, :7)
+unraised    update pins set slug = 'forgot' where id = 1
+";
 
 #[test]
 fn check_04_with_remember_a_deleted_row_refuses_an_old_fence() {
