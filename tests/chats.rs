@@ -39,10 +39,10 @@ create unique index flags_name on flags (name) where flag <> 0;
 create unique index flags_word on flags (word) where flag = '1';
 insert into flags (id, name, word, flag, fence) values
   (42, 'a', 'w', 1, printf('%040d', 8)), (7, 'b', 'v', 0, printf('%040d', 3)), (1, 'c', 'u', 0, printf('%040d', 8));
-create table tags (id integer primary key, tag text collate nocase, low text as (lower(tag)), fence text);
+create table tags (id integer primary key, tag text collate nocase, word text, low text as (lower(word)), fence text);
 create unique index tags_tag on tags (tag collate binary);
-create unique index tags_low on tags (low, 1);
-insert into tags (id, tag, fence) values (42, 'A', printf('%040d', 8)), (7, 'b', printf('%040d', 3));
+create unique index tags_low on tags (low);
+insert into tags (id, tag, word, fence) values (42, 'A', 'W', printf('%040d', 8)), (7, 'a', 'v', printf('%040d', 3));
 create table \"odd \"\"name\"\" 日本\" (\"select\" text primary key, \"my fence\", \"order\");
 insert into \"odd \"\"name\"\" 日本\" values ('x', printf('%040d', 8), 'later'), ('z', printf('%040d', 3), 'early');
 create table \"old\" (id integer primary key, \"new\" text unique, \"standing\" text, fence text);

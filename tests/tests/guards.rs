@@ -136,9 +136,10 @@ stale       replace into flags (word, flag, fence) values ('w', '1', :7)
 stale       update flags set name = 'a', flag = 'no' where id = 7
 stale       update flags set word = 'w', flag = '1' where id = 7
 -- A column of one collation under an index of another, and a generated one made of what no other key looks at.
+stale       replace into tags (tag, fence) values ('A', :7)
 stale       update tags set tag = 'A' where id = 7
-stale       replace into tags (tag, fence) values ('a', :7)
-stale       update tags set tag = 'a' where id = 7
+stale       replace into tags (word, fence) values ('w', :7)
+stale       update tags set word = 'w' where id = 7
 -- Names that need their quotes, and names that a trigger has for its own.
 stale       update "odd ""name"" 日本" set "order" = 'late', "my fence" = :7
 stale       update "odd ""name"" 日本" set "select" = 'x' where "select" = 'z'
