@@ -2,13 +2,14 @@
 //! an empty function.
 //!
 //! `FENCE_FAULT=stop:grant-before-commit:3` stops the process (SIGSTOP) when it comes to that point for the third time,
-//! `kill:` kills it (SIGKILL). A child made by fork counts on from where its parent was.
+//! `kill:` kills it (SIGKILL). Several are parted by commas. A child made by fork counts on from where its parent was.
 //!
 //! `FENCE_CHECKPOINT_PAGES=64` makes checkpoints come often, for tests of checkpoints under load.
 //!
 //! | point | where |
 //! |---|---|
 //! | `grant-begins` | nothing is read yet; the process has its token if the grant is to be bound |
+//! | `grant-looked` | a grant has read that its keys are free, and written nothing |
 //! | `grant-before-commit` | everything of a grant is written, nothing is committed |
 //! | `grant-after-commit` | a grant is committed, the caller has not heard of it |
 //! | `release-after-commit` | a release, or any change of a lease of several keys, is committed, the caller has not heard of it |
@@ -67,8 +68,7 @@ pub(crate) fn point(name: &str) {
         left: AtomicU64,
     }
 
-    fn read() -> Option<Fault> {
-        let text = std::env::var("FENCE_FAULT").ok()?;
+    fn read(text: &str) -> Option<Fault> {
         let mut words = text.split(':');
         let signal = match words.next()? {
             "stop" => libc::SIGSTOP,
@@ -82,13 +82,17 @@ pub(crate) fn point(name: &str) {
         })
     }
 
-    static FAULT: OnceLock<Option<Fault>> = OnceLock::new();
-    if let Some(fault) = FAULT.get_or_init(read)
-        && fault.point == name
-        && fault.left.fetch_sub(1, Ordering::Relaxed) == 1
-    {
-        // SAFETY: a signal to this process itself, with valid numbers.
-        unsafe { libc::kill(libc::getpid(), fault.signal) };
+    fn read_all() -> Vec<Fault> {
+        let text = std::env::var("FENCE_FAULT").unwrap_or_default();
+        text.split(',').filter_map(read).collect()
+    }
+
+    static FAULTS: OnceLock<Vec<Fault>> = OnceLock::new();
+    for fault in FAULTS.get_or_init(read_all).iter().filter(|fault| fault.point == name) {
+        if fault.left.fetch_sub(1, Ordering::Relaxed) == 1 {
+            // SAFETY: a signal to this process itself, with valid numbers.
+            unsafe { libc::kill(libc::getpid(), fault.signal) };
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use fence_tests::{Worker, folder, quick_folder, wait_until};
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 
 const WORKER: &str = env!("CARGO_BIN_EXE_worker");
 const LONG: u64 = 3_600_000;
@@ -66,6 +66,51 @@ fn lock_01_a_call_that_failed_leaves_no_transaction_open() {
         checkpoint == (0, 0, 0)
     });
     worker.acquire("k", LONG);
+}
+
+/// A grant reads before it writes, and SQLite refuses its write if anybody has written since. Then it begins anew with the
+/// lock in hand: nobody can outrun it twice.
+#[test]
+fn lock_01_a_grant_that_was_outrun_between_its_look_and_its_write_is_not_outrun_again() {
+    for (call, other) in [
+        ("acquire k 1000000", "acquire other 1000000"),
+        ("acquire-all k+l 1000000", "acquire other 1000000"),
+        ("permit gpu 1 1000000", "permit other 1 1000000"),
+    ] {
+        // Another key leaves this one free, and the very same does not.
+        for (meanwhile, is_free) in [(other, true), (call, false)] {
+            let folder = folder();
+            let store = folder.path().join("kv.db");
+            let plan = Worker::plan(WORKER, &store);
+            let mut late = plan
+                .env("FENCE_FAULT", "stop:grant-looked:1,stop:grant-looked:2")
+                .start();
+            late.tell(call);
+            late.process().wait_until_stopped();
+            let mut quick = Worker::start(WORKER, &store);
+            let first = quick.ask(meanwhile);
+            assert!(!first.starts_with("error") && first != "held", "{meanwhile}: {first}");
+            late.process().go_on();
+            if is_free {
+                late.process().wait_until_stopped();
+                let stranger = Connection::open(&store).expect("it opens");
+                stranger.busy_timeout(Duration::ZERO).expect("no wait");
+                let error = stranger.execute_batch("begin immediate").expect_err("it is locked");
+                assert_eq!(
+                    error.sqlite_error_code(),
+                    Some(ErrorCode::DatabaseBusy),
+                    "{call}: {error}"
+                );
+                late.process().go_on();
+            }
+            let second = late.answer();
+            assert!(!second.starts_with("error"), "{call} after {meanwhile}: {second}");
+            assert_eq!(second != "held", is_free, "{call} after {meanwhile}: {second}");
+            if let (Ok(first), Ok(second)) = (first.parse::<u128>(), second.parse::<u128>()) {
+                assert!(second > first, "{call} after {meanwhile}: {second} came after {first}");
+            }
+        }
+    }
 }
 
 #[test]

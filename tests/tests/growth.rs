@@ -80,7 +80,11 @@ fn a_million_keys_used_once_and_then_a_hundred_make_the_file_grow_no_further_and
         last.as_secs_f64() / before.as_secs_f64()
     );
     assert_eq!(size(), full, "the file grew");
-    assert!(wal() <= full_wal.max(32 << 20), "the WAL grew to {}", wal());
+    println!(
+        "kv.db {full} bytes with a hundred thousand live leases, its WAL {full_wal} bytes, at the end {}",
+        wal()
+    );
+    assert!(wal() <= full_wal.max(16 << 20), "the WAL grew to {}", wal());
     let left = store.holds().expect("a listing").count();
     assert_eq!(left, 0);
     let rows: i64 = rusqlite::Connection::open(&path)
@@ -143,7 +147,7 @@ fn a_listing_left_open_does_not_make_the_wal_grow() {
         time_of_a_thousand(&store, round);
     }
     let wal = std::fs::metadata(folder.path().join("kv.db-wal")).expect("a WAL").len();
-    // Checkpoints come every 4,000 pages of 4 KiB; a reader would keep the WAL from beginning anew.
-    assert!(wal < 40 << 20, "the WAL has {wal} bytes");
+    // Checkpoints come every 10,000 pages of 1 KiB; a reader would keep the WAL from beginning anew.
+    assert!(wal < 16 << 20, "the WAL has {wal} bytes");
     assert_eq!(listing.count(), 1_999);
 }

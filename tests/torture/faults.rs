@@ -53,9 +53,11 @@ pub enum Swap {
     WrittenOverWithWal,
 }
 
-const POINTS: [&str; 12] = [
+const POINTS: [&str; 14] = [
+    "grant-looked",
     "grant-before-commit",
     "grant-after-commit",
+    "release-after-commit",
     "opening-begins",
     "opening-looked",
     "opening-sets-apart",

@@ -155,6 +155,7 @@ fn at_once(
     let fence =
         next_fence(row.get(0)?, row.get(1)?).filter(|fence| Some(*fence) > seen && !reap::is_due(fence.count().get()));
     let Some(fence) = fence else { return Ok(None) };
+    fault::point("grant-looked");
     // LOCK-05: the ttl counts from here, where the wait is over.
     let until = session.clock.now_ms().saturating_add(request.ttl.get());
     fault::at_commit("grant-before-commit", || {
@@ -217,6 +218,7 @@ fn transact(
         session.run("rollback")?;
         return Ok(Outcome::Restored);
     };
+    fault::point("grant-looked");
     // LOCK-05: the ttl counts from here, where the wait is over.
     let until = session.clock.now_ms().saturating_add(request.ttl.get());
     let name = match permit {
