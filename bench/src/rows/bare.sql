@@ -1,7 +1,8 @@
+-- The pragmas of a store: pages of this size, and a checkpoint at this length of the WAL.
+pragma page_size = 1024;
 pragma journal_mode = wal;
 pragma synchronous = normal;
--- A store makes its checkpoints at this length of the WAL as well.
-pragma wal_autocheckpoint = 4000;
+pragma wal_autocheckpoint = 10000;
 
 create table store (
     id    integer primary key,

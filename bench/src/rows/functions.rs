@@ -1,9 +1,9 @@
 //! `fence_ok` and `fence_pad` over 2,000,000 rows, beside the built-in functions that do the nearest thing: in Debian's
 //! SQLite, which most programs here use, and in the newest one, this program's own, whose built-in functions are quicker.
 //!
-//! In this program criterion takes the times. It measures one function after the other, so the two of a pair take turns by whole
-//! measurements, a few times each, and all samples of a side count together. The times are CPU time, for nothing is waited
-//! for here. The scan itself is in both.
+//! In this program criterion takes the times. It measures one function after the other, so the two of a pair take turns by
+//! whole measurements, a few times each, and all samples of a side count together. The times are CPU time, for nothing is
+//! waited for here. The scan itself is in both.
 
 use std::path::Path;
 use std::time::Duration;
