@@ -257,3 +257,38 @@ fn lock_08_a_wal_that_was_set_apart_is_not_laid_over_another_kv_db() {
         assert_eq!(inside.ask("acquire after 1000"), "held", "{change:?}");
     }
 }
+
+#[test]
+fn lock_08_an_opening_that_lost_the_file_beside_the_store_puts_nothing_right_any_more() {
+    for removed in [&["-fence"][..], &["", "-fence"]] {
+        for (before, step) in [
+            (Change::Removed(&["-shm"]), "opening-puts-right"),
+            (Change::Removed(&["-shm"]), "opening-sets-apart"),
+            // Here it is about to remove the WAL.
+            (Change::MovedOver, "opening-puts-right"),
+        ] {
+            let what = format!("{before:?} {step} {removed:?}");
+            let folder = folder();
+            let (store, mut other) = store(folder.path());
+            drop(before.make(&store));
+            let mut inside = start(&store, &format!("stop:{step}"));
+            inside.tell(&format!("acquire inside {LONG}"));
+            inside.process().wait_until_stopped();
+            drop(Change::Removed(removed).make(&store));
+            // It makes a file of its own beside the store, so it waits for nobody, puts everything right, and grants.
+            let first = other.acquire("first", LONG);
+            inside.process().go_on();
+            let answer = inside.answer();
+            let fence = answer.parse::<u128>().unwrap_or_else(|_| panic!("{what}: {answer}"));
+            assert!(fence > first, "{what}: {fence} came after {first}");
+            for key in ["first", "inside"] {
+                for worker in [&mut other, &mut inside] {
+                    assert_eq!(worker.ask(&format!("acquire {key} 1000")), "held", "{what}: {key}");
+                }
+            }
+            let litter = fs::read_dir(folder.path()).expect("the folder").flatten();
+            let copies = litter.filter(|found| found.file_name().to_string_lossy().contains("copy"));
+            assert_eq!(copies.count(), 0, "{what}: a copy of the WAL stays behind");
+        }
+    }
+}

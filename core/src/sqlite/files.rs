@@ -78,7 +78,11 @@ impl Names {
     /// A WAL that came with a new kv.db (a copy of both) so stays. In each case what another process commits afterwards
     /// reaches nobody, for it no longer finds the files that it opened; and what it has handed out before was committed
     /// while its index stood there still, so it is in the copy.
-    pub(super) fn put_right(&self, opening: &Opening<'_>, store: &Metadata, distrust: bool) -> Result<()> {
+    ///
+    /// All of this is for one opening at a time. Where the file beside the store was removed another may be under way, with
+    /// a file of its own, and what is put right here would be its work: then the answer is false, and this one is to
+    /// begin anew.
+    pub(super) fn put_right(&self, opening: &Opening<'_>, store: &Metadata, distrust: bool) -> Result<bool> {
         let noted = opening.noted();
         let wal = self.wal();
         let index = FileId::of(&self.index);
@@ -93,21 +97,29 @@ impl Names {
             None => wal.is_some() == index.is_some() && !(is_empty && wal.is_some()),
         };
         if fits && !distrust {
-            return Ok(());
+            return Ok(true);
+        }
+        fault::point("opening-puts-right");
+        if opening.is_replaced() {
+            return Ok(false);
         }
         remove(&self.index)?;
         match noted {
-            _ if wal.is_none() => Ok(()),
-            Some(Note { identity, .. }) if id != identity.store && wal == Some(identity.wal) => remove(&self.wal),
-            _ if is_empty => remove(&self.wal),
-            _ => self.set_apart(opening, store),
+            _ if wal.is_none() => {}
+            Some(Note { identity, .. }) if id != identity.store && wal == Some(identity.wal) => remove(&self.wal)?,
+            _ if is_empty => remove(&self.wal)?,
+            _ => return self.set_apart(opening, store),
         }
+        Ok(true)
     }
 
     /// Puts a copy of the WAL in its place. It is noted with this kv.db before it stands there: should another kv.db be
     /// put in place meanwhile, the copy is known not to belong to that.
-    fn set_apart(&self, opening: &Opening<'_>, store: &Metadata) -> Result<()> {
-        let copy = beside(&self.store, "-wal-copy");
+    ///
+    /// False if another opening is under way, as for [`Names::put_right`]. Its copy has another name: the one that a killed
+    /// process left is written over by the next opening with the same file beside the store.
+    fn set_apart(&self, opening: &Opening<'_>, store: &Metadata) -> Result<bool> {
+        let copy = beside(&self.store, &format!("-wal-copy-{:x}", opening.inode()));
         remove(&copy)?;
         let run = || -> io::Result<FileId> {
             std::fs::copy(&self.wal, &copy)?;
@@ -125,7 +137,10 @@ impl Names {
         };
         let wal = match run() {
             // Gone meanwhile: there is nothing to set apart.
-            Err(source) if source.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(source) if source.kind() == io::ErrorKind::NotFound => {
+                remove(&copy)?;
+                return Ok(true);
+            }
             done => done.map_err(failed)?,
         };
         if let Some(Note { identity, .. }) = opening.noted() {
@@ -138,7 +153,12 @@ impl Names {
             opening.note(&Note { identity, changed })?;
         }
         fault::point("opening-sets-apart");
-        std::fs::rename(&copy, &self.wal).map_err(failed)
+        if opening.is_replaced() {
+            remove(&copy)?;
+            return Ok(false);
+        }
+        std::fs::rename(&copy, &self.wal).map_err(failed)?;
+        Ok(true)
     }
 }
 

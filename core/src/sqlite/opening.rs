@@ -86,7 +86,9 @@ fn try_open(
     let Some(store) = one_file(path)? else { return Ok(None) };
     let names = Names::of(path);
     let noted = opening.noted();
-    names.put_right(&opening, &store, *distrust)?;
+    if !names.put_right(&opening, &store, *distrust)? {
+        return Ok(None);
+    }
     *distrust = false;
     let before = names.look();
     let wal_before = names.wal();

@@ -223,6 +223,16 @@ impl Opening<'_> {
         self.sidecar.noted()
     }
 
+    /// Whether another file stands beside the store by now, so that another process may be opening the store too.
+    pub(super) fn is_replaced(&self) -> bool {
+        self.sidecar.is_replaced()
+    }
+
+    /// The number of the file beside the store: no other opening that is under way has the same.
+    pub(super) fn inode(&self) -> u64 {
+        self.sidecar.file.metadata().map_or(0, |found| found.ino())
+    }
+
     /// Removes the file if nobody ever noted anything in it: what it was made for turned out to be no store.
     pub(super) fn discard_if_unused(&self) {
         if self.sidecar.file.metadata().is_ok_and(|found| found.size() == 0) {
