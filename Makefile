@@ -10,6 +10,14 @@ built_etcd     := extension/target/etcd/release/libfence.$(library_suffix)
 library_etcd   := dist/fence-etcd.$(library_suffix)
 program        := dist/fence-cli
 
+# Puts the built file $(1) where $(2) says, if another one is there. It is moved into place and never written over, for a
+# program may have the old one loaded; until then it has a name of its own, for another make may be at it as well.
+define put
+@mkdir -p $(dir $(2))
+@cmp -s $(1) $(2) || { new=$$(mktemp $(dir $(2)).new.XXXXXX) && trap 'rm -f "$$new"' EXIT && trap 'exit 1' HUP INT TERM && \
+	cp -p $(1) "$$new" && mv -f "$$new" $(2); }
+endef
+
 .DEFAULT_GOAL := all
 .PHONY: all library program etcd packages demo test docs torture bench lint clean help
 
@@ -17,19 +25,15 @@ all: library program ## both of these: what `make` alone does
 
 library: ## build the release library: dist/fence.so (dist/fence.dylib on macOS)
 	@cargo build --release $(extension)
-	@mkdir -p dist
-	@# Moved into place, never written over: a program may have the old one loaded.
-	@cmp -s $(built) $(library) || { cp $(built) $(library).new && mv $(library).new $(library); }
+	$(call put,$(built),$(library))
 
 etcd: ## build the library that can also use an etcd cluster: dist/fence-etcd.so
 	@cargo build --release --features etcd --manifest-path extension/Cargo.toml --target-dir extension/target/etcd
-	@mkdir -p dist
-	@cmp -s $(built_etcd) $(library_etcd) || { cp $(built_etcd) $(library_etcd).new && mv $(library_etcd).new $(library_etcd); }
+	$(call put,$(built_etcd),$(library_etcd))
 
 program: ## build the program: dist/fence-cli, its manual and completions; install it as `fence`
 	@cargo build --release --package fence-cli --target-dir target
-	@mkdir -p dist
-	@cmp -s target/release/fence $(program) || { cp target/release/fence $(program).new && mv $(program).new $(program); }
+	$(call put,target/release/fence,$(program))
 	@$(program) generate dist
 
 packages: library ## build the packages for Python, Node, Go and Rust: dist/

@@ -32,9 +32,11 @@ pub fn folder() -> &'static Path {
         let shell = folder.join("sqlite3");
         if !shell.exists() {
             std::fs::create_dir_all(&folder).expect("a new folder");
-            std::fs::write(folder.join("Cargo.toml"), MANIFEST).expect("a new file");
-            std::fs::write(folder.join("lib.rs"), "").expect("a new file");
-            compile(&source(&folder), &shell);
+            // In a folder of its own until it is whole: another test process may be at it as well.
+            let build = tempfile::tempdir_in(&folder).expect("a new folder");
+            std::fs::write(build.path().join("Cargo.toml"), MANIFEST).expect("a new file");
+            std::fs::write(build.path().join("lib.rs"), "").expect("a new file");
+            std::fs::rename(compile(build.path()), shell).expect("a file of ours");
         }
         folder
     })
@@ -55,12 +57,13 @@ fn source(folder: &Path) -> PathBuf {
     Path::new(&metadata[start..end]).join("sqlite3-src-0.3.0/source")
 }
 
-fn compile(source: &Path, shell: &Path) {
-    let new = shell.with_extension("new");
+/// Compiles the shell in this folder.
+fn compile(folder: &Path) -> PathBuf {
+    let (source, shell) = (source(folder), folder.join("sqlite3"));
     let mut cc = host::command(host::find("cc"));
-    cc.args(["-O1", "-w", "-o"]).arg(&new);
+    cc.args(["-O1", "-w", "-o"]).arg(&shell);
     cc.args([source.join("shell.c"), source.join("sqlite3.c")]);
     cc.args(["-lpthread", "-ldl", "-lm"]);
     host::run(cc, "").ok();
-    std::fs::rename(new, shell).expect("a file of ours");
+    shell
 }

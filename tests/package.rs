@@ -11,13 +11,17 @@ pub fn build(name: &str, suffix: &str) -> String {
     let library = extension::library();
     let dist = root().join("dist");
     std::fs::create_dir_all(&dist).expect("a folder");
-    // As `make` does, and never written over: a program may have the old one loaded.
+    // As `make` does: moved into place and never written over, for a program may have the old one loaded.
     let there = dist
         .join("fence")
         .with_extension(library.extension().expect("a library's name"));
-    let new = dist.join("fence.new");
+    let new = tempfile::Builder::new()
+        .prefix(".new.")
+        .tempfile_in(&dist)
+        .expect("a new file");
+    let new = new.into_temp_path();
     std::fs::copy(library, &new).expect("a copy");
-    std::fs::rename(new, there).expect("a file of ours");
+    new.persist(there).expect("a file of ours");
     let mut package = host::command(root().join("extension/hosts/package"));
     package.arg(name);
     extension::forget_the_outer_build(&mut package);
