@@ -19,7 +19,7 @@ define put
 endef
 
 .DEFAULT_GOAL := all
-.PHONY: all library program etcd packages demo test docs torture bench lint clean help
+.PHONY: all library program etcd packages demo demo-etcd test docs torture bench lint clean help
 
 all: library program ## both of these: what `make` alone does
 
@@ -41,6 +41,9 @@ packages: library ## build the packages for Python, Node, Go and Rust: dist/
 
 demo: library ## a late writer is refused: two real sqlite3 shells on one database
 	@demo/run
+
+demo-etcd: etcd ## the same story on an etcd cluster of three members, whose leader is killed in its middle
+	@demo/etcd
 
 test: ## run every test, after installing the hosts that the tests need
 	@tests/hosts

@@ -1,29 +1,46 @@
 //! First light: a late writer is refused, end to end, in the programs that people use.
 
-use fence_tests::{Python, Shell, folder, host, quick_folder, root};
+use fence_tests::{Python, Shell, cluster_library, folder, host, quick_folder, root};
 
 #[test]
 fn the_demo_refuses_the_late_write_and_shows_what_the_database_answered() {
+    fence_tests::extension::make();
+    demo("demo");
+}
+
+#[test]
+fn the_demo_on_a_cluster_does_so_although_the_leader_is_killed_in_the_middle() {
+    cluster_library();
+    let shown = demo("demo-etcd");
+    let [before, after] = ["the leader before", "the leader after"].map(|name| value(&shown, name));
+    assert!(before.starts_with("member ") && after.starts_with("member "), "{shown}");
+    assert_ne!(before, after, "{shown}");
+}
+
+/// Runs the target and sees to what every demo shows; gives all of it.
+#[track_caller]
+fn demo(target: &str) -> String {
     let mut demo = host::command("make");
-    demo.args(["--no-print-directory", "-C"]).arg(root()).arg("demo");
+    demo.args(["--no-print-directory", "-C"]).arg(root()).arg(target);
     fence_tests::extension::forget_the_outer_build(&mut demo);
     let answer = host::run(demo, "");
     assert!(answer.status.success(), "{answer}");
+    let shown = answer.out;
+    let [fence_a, fence_b] =
+        ["A's fence", "B's fence"].map(|name| value(&shown, name).parse::<u128>().expect("a fence"));
+    assert!(fence_a < fence_b, "{shown}");
+    let changes = ["B's write, changes()", "A's write, changes()"].map(|name| value(&shown, name));
+    assert_eq!(changes, ["1", "0"], "{shown}");
+    assert!(shown.contains(&format!("42|saved by B|{fence_b:040}")), "{shown}");
+    shown
+}
 
-    let value = |name: &str| {
-        let line = answer.out.lines().find_map(|line| line.trim().strip_prefix(name));
-        line.unwrap_or_else(|| panic!("the demo does not show {name}: {answer}"))
-            .trim()
-            .to_string()
-    };
-    let [fence_a, fence_b] = ["A's fence", "B's fence"].map(|name| value(name).parse::<u128>().expect("a fence"));
-    assert!(fence_a < fence_b, "{answer}");
-    assert_eq!(
-        [value("B's write, changes()"), value("A's write, changes()")],
-        ["1", "0"],
-        "{answer}"
-    );
-    assert!(answer.out.contains(&format!("42|saved by B|{fence_b:040}")), "{answer}");
+/// What stands behind the name in a demo's summary.
+#[track_caller]
+fn value<'a>(shown: &'a str, name: &str) -> &'a str {
+    let line = shown.lines().find_map(|line| line.trim().strip_prefix(name));
+    line.unwrap_or_else(|| panic!("the demo does not show {name}: {shown}"))
+        .trim()
 }
 
 #[test]
