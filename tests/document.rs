@@ -24,6 +24,8 @@
 //!   which they first appear, and compare equal as pairs, a padded one with a padded one. Where the document types the
 //!   fence that it was given, the run types the one that it was given. So it is with permits.
 //! - The folder is called `/home/me/app`.
+//! - `etcd-1:2379`, `etcd-2:2379` and `etcd-3:2379` are a cluster. A document that names them has one of its own, and the
+//!   library that can use it at `dist/`.
 //! - A shell that reads from a pipe says `near line 7` in its errors; one that talks to a person does not, and so does
 //!   not the document.
 
@@ -34,6 +36,7 @@ use std::path::Path;
 use std::process::Command;
 
 use self::fences::Fences;
+use crate::etcd::Cluster;
 use crate::{Session, Shell, extension, host};
 
 /// The languages that are shown and not run.
@@ -42,6 +45,8 @@ const SHOWN: [&str; 2] = ["mermaid", "text"];
 const PROMPTS: [&str; 3] = ["$ ", "sqlite> ", "fence> "];
 /// What stands before a statement's further lines; the program's prompt is one shorter.
 const CONTINUED: [&str; 2] = ["   ...> ", "  ...> "];
+/// What a document calls the members of its cluster.
+const MEMBERS: [&str; 3] = ["etcd-1:2379", "etcd-2:2379", "etcd-3:2379"];
 /// The folder of installed programs, in the reader's.
 const INSTALLED: &str = ".installed";
 
@@ -76,6 +81,10 @@ type Edit = (Range<usize>, Vec<String>);
 pub fn run(text: &str) -> Report {
     let mut report = Report::default();
     let mut reader = Reader::new();
+    if text.contains(MEMBERS[0]) {
+        reader.cluster = Some(Cluster::start());
+        reader.has_built(extension::cluster_library(), "fence-etcd");
+    }
     for block in blocks(text) {
         if let Some(reason) = block.not_run {
             report.not_run.push(reason.to_string());
@@ -136,6 +145,7 @@ fn blocks(text: &str) -> Vec<Block<'_>> {
 struct Reader {
     folder: tempfile::TempDir,
     shell: Option<Session>,
+    cluster: Option<Cluster>,
     fences: Fences,
     /// What is to be written into the document, from top to bottom.
     edits: Vec<Edit>,
@@ -144,23 +154,46 @@ struct Reader {
 impl Reader {
     fn new() -> Self {
         let folder = crate::folder();
-        let library = extension::library();
-        let dist = folder.path().join("dist");
-        std::fs::create_dir(&dist).expect("a new folder");
-        let suffix = library.extension().expect("a library's name");
-        std::fs::copy(library, dist.join("fence").with_extension(suffix)).expect("the built library");
+        std::fs::create_dir(folder.path().join("dist")).expect("a new folder");
         let link = |to: &Path, name: &str| {
             std::os::unix::fs::symlink(to, folder.path().join(name)).expect("a new name");
         };
         link(&crate::root().join("sql"), "sql");
         std::fs::create_dir(folder.path().join(INSTALLED)).expect("a new folder");
         link(crate::program(), &format!("{INSTALLED}/fence"));
-        Self {
+        let reader = Self {
             folder,
             shell: None,
+            cluster: None,
             fences: Fences::default(),
             edits: Vec::new(),
-        }
+        };
+        reader.has_built(extension::library(), "fence");
+        reader
+    }
+
+    /// Puts a library into the folder's dist/ under this name.
+    fn has_built(&self, library: &Path, name: &str) {
+        let suffix = library.extension().expect("a library's name");
+        let there = self.folder.path().join("dist").join(name).with_extension(suffix);
+        std::fs::copy(library, there).expect("the built library");
+    }
+
+    /// The names of the cluster's members in the document, with where they are.
+    fn members(&self) -> Vec<(&'static str, String)> {
+        let all = |cluster: &Cluster| {
+            let endpoints = (0..).map(|member| cluster.endpoint(member));
+            MEMBERS.into_iter().zip(endpoints).collect()
+        };
+        self.cluster.as_ref().map(all).unwrap_or_default()
+    }
+
+    /// What is typed where that stands in the document.
+    fn typed(&mut self, text: &str) -> String {
+        let typed = self.fences.typed(text);
+        self.members()
+            .iter()
+            .fold(typed, |typed, (name, place)| typed.replace(name, place))
     }
 
     fn console(&mut self, block: &Block) -> Vec<String> {
@@ -185,7 +218,7 @@ impl Reader {
                 documented.push(line);
                 end += 1;
             }
-            let typed = self.fences.typed(&typed);
+            let typed = self.typed(&typed);
             let printed = if line.starts_with('$') {
                 self.command(&typed)
             } else {
@@ -208,7 +241,10 @@ impl Reader {
             .zip(&block.lines)
             .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
         lines
-            .filter_map(|(number, line)| self.command(line).err().map(|e| format!("line {number}: {e}")))
+            .filter_map(|(number, line)| {
+                let typed = self.typed(line);
+                self.command(&typed).err().map(|e| format!("line {number}: {e}"))
+            })
             .collect()
     }
 
@@ -224,7 +260,7 @@ impl Reader {
             .zip(&block.lines)
             .filter_map(|(number, line)| Some((number, line.strip_prefix("--> ")?)));
         let (places, documented): (Vec<_>, Vec<_>) = rows.unzip();
-        let typed = self.fences.typed(&block.lines.join("\n"));
+        let typed = self.typed(&block.lines.join("\n"));
         let printed = if self.shell.is_some() {
             self.statement(&typed)
         } else {
@@ -307,6 +343,10 @@ impl Reader {
             path.to_str()
                 .map_or(text.clone(), |path| text.replace(path, "/home/me/app"))
         });
+        let printed = self
+            .members()
+            .iter()
+            .fold(printed, |text, (name, place)| text.replace(place, name));
         let to_stand = self.fences.printed(documented, &printed);
         if documented.trim_end() == to_stand.trim_end() {
             return Ok(());
