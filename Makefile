@@ -36,8 +36,8 @@ program: ## build the program: dist/fence-cli, its manual and completions; insta
 	$(call put,target/release/fence,$(program))
 	@$(program) generate dist
 
-packages: library ## build the packages for Python, Node, Go and Rust: dist/
-	@extension/hosts/package
+packages: $(if $(ETCD),etcd,library) ## build the packages for Python, Node, Go and Rust: dist/; ETCD=1 for those that can use a cluster
+	@extension/hosts/package $(if $(ETCD),--library $(CURDIR)/$(library_etcd))
 
 demo: library ## a late writer is refused: two real sqlite3 shells on one database
 	@demo/run

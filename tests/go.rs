@@ -11,27 +11,42 @@ const DRIVER: &str = "github.com/mattn/go-sqlite3";
 
 /// A go command in this folder, whose only proxy is ours.
 pub fn go(folder: &Path, arguments: &[&str]) -> Command {
+    go_from(proxy(), folder, arguments)
+}
+
+/// The same with the module of another proxy.
+pub fn go_from(proxy: &str, folder: &Path, arguments: &[&str]) -> Command {
     let mut go = host::command(host::find("go"));
     go.current_dir(folder).args(arguments);
     // Our module is built anew under the same version, so it is taken from no shared cache.
     go.env("GOMODCACHE", folder.join("modules"))
         .env("GOFLAGS", "-modcacherw");
-    go.env("GOPROXY", format!("file://{},off", proxy()))
+    go.env("GOPROXY", format!("file://{proxy},off"))
         .env("GONOSUMDB", "sqlite.fence");
     go
 }
 
 /// Makes this folder a module that has ours.
 pub fn module(folder: &Path) {
+    module_from(proxy(), folder);
+}
+
+/// The same with the module of another proxy.
+pub fn module_from(proxy: &str, folder: &Path) {
     let driver = format!("-replace={DRIVER}={}", host::find("mattn").display());
-    run(folder, &["mod", "init", "app"]);
-    run(folder, &["mod", "edit", &driver]);
-    run(folder, &["get", "sqlite.fence/locks"]);
+    run_from(proxy, folder, &["mod", "init", "app"]);
+    run_from(proxy, folder, &["mod", "edit", &driver]);
+    run_from(proxy, folder, &["get", "sqlite.fence/locks"]);
 }
 
 /// Runs a go command to its end; gives what it printed.
 pub fn run(folder: &Path, arguments: &[&str]) -> String {
-    let answer = host::run(go(folder, arguments), "");
+    run_from(proxy(), folder, arguments)
+}
+
+/// The same with the module of another proxy.
+pub fn run_from(proxy: &str, folder: &Path, arguments: &[&str]) -> String {
+    let answer = host::run(go_from(proxy, folder, arguments), "");
     assert!(answer.status.success(), "go {arguments:?}: {answer}");
     answer.out.trim_end().to_string()
 }

@@ -20,12 +20,12 @@ fn the_package_installs_into_an_empty_folder_and_its_example_runs() {
 
 #[test]
 fn its_own_tests_pass_with_better_sqlite3() {
-    own_tests(node::node(), "better-sqlite3", "locks.test.mts", 16);
+    own_tests(node::node(), "better-sqlite3", "locks.test.mts", 17);
 }
 
 #[test]
 fn its_own_tests_pass_with_node_sqlite() {
-    own_tests(node::node(), "node:sqlite", "locks.test.mts", 16);
+    own_tests(node::node(), "node:sqlite", "locks.test.mts", 17);
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn its_own_tests_pass_with_bun_sqlite() {
         .arg("test")
         .arg(tests().join("locks.test.mts"));
     let answer = host::run(bun, "");
-    assert!(answer.status.success() && answer.err.contains(" 16 pass"), "{answer}");
+    assert!(answer.status.success() && answer.err.contains(" 17 pass"), "{answer}");
 }
 
 #[test]

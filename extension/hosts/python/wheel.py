@@ -1,10 +1,11 @@
 """Puts the built library into the wheel and says for which platforms it is.
 
-The library is what `make` builds. It is no Python extension module, so the wheel is for every Python 3 (py3-none) of one
+The library is the one that FENCE_PACKAGE_LIBRARY names, else what `make` builds. It is no Python extension module, so the wheel is for every Python 3 (py3-none) of one
 platform. On Linux the platform's name carries the glibc that the library asks for, which is read from the library
 itself: pip then refuses the wheel on an older system, where the library would not load.
 """
 
+import os
 import re
 import sys
 import sysconfig
@@ -14,7 +15,8 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SUFFIX = ".dylib" if sys.platform == "darwin" else ".so"
-LIBRARY = Path(__file__).resolve().parents[3] / "dist" / f"fence{SUFFIX}"
+MADE = Path(__file__).resolve().parents[3] / "dist" / f"fence{SUFFIX}"
+LIBRARY = Path(os.environ.get("FENCE_PACKAGE_LIBRARY") or MADE)
 
 
 class LibraryHook(BuildHookInterface[Any]):

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/mattn/go-sqlite3"
@@ -20,26 +22,41 @@ type Locks struct {
 	waits waits
 }
 
-// Open gives the locks of the store at this path.
+// What is no path but a cluster's location or a URI, which are the library's to read.
+var noPath = regexp.MustCompile("^(file:|etcds?://)")
+
+// Open gives the locks of the store at this path, or at this location of a cluster.
 func Open(store string) (*Locks, error) {
 	if store == "" || store == ":memory:" {
 		return nil, fmt.Errorf("fence: %q is no file that could be shared: give the path of a store, such as kv.db", store)
 	}
-	path, err := filepath.Abs(store)
-	if err != nil {
-		return nil, err
+	if !noPath.MatchString(store) {
+		// The same file after a change of folder.
+		path, err := filepath.Abs(store)
+		if err != nil {
+			return nil, err
+		}
+		store = path
 	}
 	l := &Locks{waits: waits{open: map[int64]*asked{}}}
 	l.db = sql.OpenDB(&connector{name: ":memory:", hook: func(conn *sqlite3.SQLiteConn) error {
 		if err := l.waits.hook(conn); err != nil {
 			return err
 		}
-		rows, err := conn.Query("select fence_open(?)", []driver.Value{path})
+		rows, err := conn.Query("select fence_open(?)", []driver.Value{store})
 		if err != nil {
 			return err
 		}
 		defer rows.Close()
-		return rows.Next(make([]driver.Value, 1))
+		opened := make([]driver.Value, 1)
+		if err := rows.Next(opened); err != nil {
+			return err
+		}
+		// Now it is a path. This is the first connection, which is opened below and before all others.
+		if path, ok := opened[0].(string); ok && strings.HasPrefix(store, "file:") {
+			store = path
+		}
+		return nil
 	}})
 	if err := l.db.Ping(); err != nil {
 		l.db.Close()

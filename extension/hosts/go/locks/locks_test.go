@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -79,6 +80,46 @@ func TestTheKeyIsHeldInsideAndFreeOutside(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.mustBe(s.held(), "")
+}
+
+func TestAPathAndAURINameTheSameStoreAlsoAfterAChangeOfFolder(t *testing.T) {
+	s := begin(t)
+	elsewhere := t.TempDir()
+	goTo := func(folder string) {
+		if err := os.Chdir(folder); err != nil {
+			t.Fatal(err)
+		}
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer goTo(here)
+	for _, name := range []string{"kv.db", "file:kv.db"} {
+		goTo(s.folder)
+		locks, err := Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer locks.Close()
+		goTo(elsewhere)
+		// Two at once, so that a second connection is opened.
+		chat := locks.Lock("chat")
+		err = chat.Hold(context.Background(), 1, func(ctx context.Context, _ *Lease) error {
+			return chat.Hold(ctx, 2, func(context.Context, *Lease) error {
+				if held := s.held(); held != "chat:1,chat:2" {
+					t.Errorf("%s: held is %s", name, held)
+				}
+				return nil
+			})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if there, err := os.ReadDir(elsewhere); err != nil || len(there) != 0 {
+		t.Fatal(there, err)
+	}
 }
 
 func TestAFenceGoesIntoATextColumnAndBack(t *testing.T) {

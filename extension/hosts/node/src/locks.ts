@@ -39,13 +39,13 @@ export interface HoldOptions {
 }
 
 /**
- * The locks and semaphores of the store at this path.
+ * The locks and semaphores of the store at this path, or at this location of a cluster.
  *
  * `connect` opens a connection to a database in memory, with the module that your own database is opened with: a process
  * must use one SQLite library.
  */
 export class Locks {
-  readonly #store: string;
+  #store: string;
   readonly #connect: () => Connection;
   #connection: Connection | undefined;
 
@@ -55,7 +55,8 @@ export class Locks {
         `fence: ${JSON.stringify(store)} is no file that could be shared: give the path of a store, such as kv.db`,
       );
     }
-    this.#store = resolve(store);
+    // A path is the same file after a change of folder. What is none is the library's to read.
+    this.#store = /^(file:|etcds?:\/\/)/.test(store) ? store : resolve(store);
     this.#connect = connect;
   }
 
@@ -79,7 +80,8 @@ export class Locks {
     if (this.#connection === undefined) {
       const connection = this.#connect();
       load(connection);
-      ask(connection, "fence_open(?)", this.#store);
+      const opened = ask(connection, "fence_open(?)", this.#store);
+      if (this.#store.startsWith("file:")) this.#store = String(opened); // Now it is a path.
       this.#connection = connection;
     }
     return this.#connection;

@@ -1,9 +1,9 @@
 /** Holding locks and semaphores, with the SQLite module that FENCE_TEST_MODULE names. */
 
 import assert from "node:assert/strict";
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -62,6 +62,25 @@ test("the functions are there, twice is fine, and no further extension loads", (
   assert.equal(one("select fence_pad('7') as answer"), "7".padStart(40, "0"));
   assert.match(getLoadablePath(), /^\/.*\/fence\.(so|dylib)$/);
   assert.throws(() => one("select load_extension('anything') as answer"));
+});
+
+test("a path and a URI name the same store, also after a change of folder", async () => {
+  const [here, elsewhere] = [process.cwd(), mkdtempSync(join(tmpdir(), "fence-"))];
+  process.chdir(dirname(store));
+  try {
+    const [byPath, byUri] = [new Locks("kv.db", connect), new Locks("file:kv.db", connect)];
+    await byUri.lock("chat").hold(1, () => assert.equal(held(), "chat:1"));
+    byUri.close(); // The next hold opens another connection.
+    process.chdir(elsewhere);
+    await byPath.lock("chat").hold(2, () =>
+      byUri.lock("chat").hold(3, () => assert.equal(held(), "chat:2,chat:3")),
+    );
+    byPath.close();
+    byUri.close();
+  } finally {
+    process.chdir(here);
+  }
+  assert.deepEqual(readdirSync(elsewhere), []);
 });
 
 test("the key is held inside and free outside", async () => {

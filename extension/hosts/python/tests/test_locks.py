@@ -50,6 +50,21 @@ class Story(unittest.TestCase):
         self.assertEqual(self.one("select fence_release(?, ?)", lease.key, lease.wire), 1)
 
 
+class Naming(Story):
+    def test_a_path_and_a_uri_name_the_same_store_also_after_a_change_of_folder(self):
+        folder = os.path.dirname(self.store)
+        elsewhere = tempfile.TemporaryDirectory()
+        self.addCleanup(elsewhere.cleanup)
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(folder)
+        with Locks("kv.db") as by_path, Locks("file:kv.db") as by_uri:
+            with by_uri.lock("chat").hold(1):
+                os.chdir(elsewhere.name)
+                with by_path.lock("chat").hold(2), by_uri.lock("chat").hold(3):
+                    self.assertEqual(self.held(), ["chat:1", "chat:2", "chat:3"])
+        self.assertEqual(os.listdir(elsewhere.name), [])
+
+
 class Holding(Story):
     def test_the_key_is_held_inside_and_free_outside(self):
         with self.locks.lock("chat").hold(42) as lease:

@@ -5,6 +5,8 @@ as a call lasts, and a call may be a long wait; so there are as many as there ar
 connection to kv.db below all of them.
 """
 
+import os
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +19,8 @@ Connect = Callable[[], Any]
 
 class Connections:
     def __init__(self, store: str, connect: Connect) -> None:
-        self._store = store
+        # A path is the same file after a change of folder. What is none is the library's to read.
+        self._store = store if re.match("file:|etcds?://", store) else os.path.abspath(store)
         self._connect = connect
         self.forget()
 
@@ -61,7 +64,9 @@ class Connections:
                 return self._idle.pop()
         connection = self._connect()
         load(connection)
-        ask(connection, "select fence_open(?)", self._store)
+        opened = ask(connection, "select fence_open(?)", self._store)
+        if self._store.startswith("file:"):
+            self._store = str(opened)  # Now it is a path.
         return connection
 
 

@@ -29,7 +29,7 @@ def _connect() -> sqlite3.Connection:
 
 
 class Locks:
-    """The locks and semaphores of the store at this path.
+    """The locks and semaphores of the store at this path, or at this location of a cluster.
 
     `connect` makes a connection to a database in memory, and only those who use another module than `sqlite3` need it:
     a process must use one SQLite library, so it is the module that your own database is opened with.
@@ -43,7 +43,7 @@ class Locks:
         path = os.fspath(store)
         if path in ("", ":memory:"):
             raise FenceError(f"fence: {path!r} is no file that could be shared: give the path of a store, such as kv.db")
-        self._connections = Connections(os.path.abspath(path), connect)
+        self._connections = Connections(path, connect)
         self._renewer = Renewer(self._connections)
         _all.add(self)
 
