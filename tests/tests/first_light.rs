@@ -1,5 +1,7 @@
 //! First light: a late writer is refused, end to end, in the programs that people use.
 
+use std::path::Path;
+
 use fence_tests::{Python, Shell, cluster_library, folder, host, quick_folder, root};
 
 #[test]
@@ -15,6 +17,51 @@ fn the_demo_on_a_cluster_does_so_although_the_leader_is_killed_in_the_middle() {
     let [before, after] = ["the leader before", "the leader after"].map(|name| value(&shown, name));
     assert!(before.starts_with("member ") && after.starts_with("member "), "{shown}");
     assert_ne!(before, after, "{shown}");
+}
+
+/// On a machine without etcd and sqlite3, whose apt-get is the test's.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_demo_installs_the_programs_that_it_needs_and_no_others() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    let folder = folder();
+    let (programs, installed) = (folder.path().join("bin"), folder.path().join("installed"));
+    std::fs::create_dir(&programs).expect("a new folder");
+    let missing = ["etcd", "etcdctl", "sqlite3", "sudo", "apt-get", "ruby"];
+    for program in Path::new("/usr/bin").read_dir().expect("a folder") {
+        let program = program.expect("an entry");
+        let name = program.file_name();
+        if missing.iter().all(|missing| name != *missing) {
+            symlink(program.path(), programs.join(name)).expect("a new name");
+        }
+    }
+    let apt_get = "#!/bin/bash\n[ $1 = update ] && exit\necho \"$@\" | tr ' ' '\\n' | grep -v ^- >>INSTALLED\n\
+                   for program in etcd etcdctl sqlite3; do ln -sf /usr/bin/$program PROGRAMS; done\n";
+    let apt_get = apt_get
+        .replace("INSTALLED", &installed.to_string_lossy())
+        .replace("PROGRAMS", &programs.to_string_lossy());
+    std::fs::write(programs.join("apt-get"), apt_get).expect("a new file");
+    std::fs::set_permissions(programs.join("apt-get"), PermissionsExt::from_mode(0o755)).expect("a file of ours");
+    std::fs::write(programs.join("sudo"), "#!/bin/bash\nshift\nexec \"$@\"\n").expect("a new file");
+    std::fs::set_permissions(programs.join("sudo"), PermissionsExt::from_mode(0o755)).expect("a file of ours");
+
+    let hosts = |arguments: &[&str]| {
+        let mut hosts = host::command(root().join("tests/hosts"));
+        hosts.args(arguments).env("PATH", &programs);
+        host::run(hosts, "")
+    };
+    assert!(hosts(&["path", "etcd"]).error().contains("apt-get install etcd-server"));
+    assert!(
+        hosts(&["install", "nonsense"])
+            .error()
+            .contains("no host is called 'nonsense'")
+    );
+    let answer = hosts(&["install", "etcd", "sqlite3"]);
+    assert!(answer.status.success(), "{answer}");
+    let asked_for = std::fs::read_to_string(installed).expect("what was installed");
+    assert_eq!(asked_for, "install\netcd-server\nsqlite3\n");
+    assert_eq!(hosts(&["path", "etcd"]).ok(), programs.join("etcd").to_string_lossy());
 }
 
 /// Runs the target and sees to what every demo shows; gives all of it.
