@@ -33,7 +33,8 @@ impl Mode {
         Self::default()
     }
 
-    /// Every write must raise the row's fence, so that one that forgot the fence is refused too.
+    /// Every write must raise the row's fence, so that one that forgot the fence is refused too: also one to a column that
+    /// is added later, and one to the fence column alone.
     pub fn write() -> Self {
         Self {
             raises: true,

@@ -48,7 +48,8 @@ const LARGEST: &str = "0340282366920938463463374607431768211455";
 pub(crate) enum Rule {
     /// A fence that is not lower than the row's.
     Holder,
-    /// A fence that is larger than the row's, for each write to these columns, by position. None: for each write.
+    /// A fence that is larger than the row's, for each write to these columns, by position. None: for each write, which
+    /// no UPDATE OF could say: it would not see a column that is added later, nor a `set rowid = …`.
     Write(Option<Vec<usize>>),
 }
 

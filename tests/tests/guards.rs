@@ -396,6 +396,11 @@ fn check_04_in_mode_write_a_write_that_forgot_the_fence_is_refused_too() {
     );
     assert_refused(&of("[\"id\"]"), "unraised update chats set rowid = 43 where id = 42");
     assert_refused(&guards("write"), &format!("{UNRAISED}{UNRAISED_AT_ALL}"));
+    let later = "create table notes (body text, fence text);
+        insert into notes (rowid, body, fence) values (5, 'later', printf('%040d', 8));
+        select fence_guard('notes', 'fence', 'write');
+        alter table notes add column title text;";
+    assert_refused(later, UNRAISED_OF_NOTES);
 }
 
 /// Mode write on a column that may be NULL, as may the fence: a row that leaves both out takes a standing one's place.
@@ -404,6 +409,16 @@ unraised    replace into pins (id) values (1)
 unraised    replace into pins (id) values (42)
 stale       replace into pins (id, fence) values (42, :7)
 unraised    update pins set slug = 'forgot' where id = 1
+";
+
+/// Mode write on all columns of a table that got another one since, and has no name for its rows' ids.
+const UNRAISED_OF_NOTES: &str = "
+unraised    update notes set title = 'forgot'
+unraised    update notes set rowid = 6
+unraised    update notes set fence = fence
+stale       update notes set fence = :7
+unraised    update notes set fence = ''
+unraised    insert into notes (title) values ('forgot')
 ";
 
 #[test]
