@@ -53,10 +53,10 @@ docs: ## run every example of the documents and the recipes, and write what they
 	@tests/hosts
 	@FENCE_WRITE_DOCS=1 cargo test --package fence-tests --test readme --test hosts_recipes --test hosts_orms -- every_example every_recipe every_program
 
-torture: ## faults over eight processes, and a check of what they did: DURATION=60 seconds, SEED=n for the same again, STORM=1
+torture: ## faults over eight processes, and a check of what they did: DURATION=60 seconds, SEED=n, STORM=1, STORE=etcd
 	@tests/hosts
 	@cargo build --quiet --package fence-tests --bin torture
-	@target/debug/torture $(if $(STORM),--storm) $(or $(DURATION),60) $(SEED)
+	@target/debug/torture $(if $(STORM),--storm) $(if $(filter etcd,$(STORE)),--etcd) $(or $(DURATION),60) $(SEED)
 
 bench: ## measure what fences cost beside what they stand on, and write BENCHMARKS.md; ROWS="pair held" prints these rows
 	@tests/hosts

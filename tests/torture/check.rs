@@ -11,6 +11,9 @@
 //! advanced past the largest fence that was read in the logs, as after any restore (LOCK-10): from then on all fences of
 //! the new table are larger than that.
 //!
+//! On a cluster leases *outlast* their ttl, nobody knows by how much: none is surely over. One that is revived shows when
+//! another was given meanwhile.
+//!
 //! Removing the WAL's index loses no lease, but a release that comes at that moment may be undone: it trusts a look at
 //! the files that is up to 10 ms old.
 
@@ -38,6 +41,8 @@ pub struct Swap {
 pub struct History {
     /// Of each process, its operations in their order.
     pub ops: Vec<Vec<Op>>,
+    /// Whether leases may outlast their ttl.
+    pub outlast: bool,
     pub swaps: Vec<Swap>,
     /// When the WAL's index was removed.
     pub indexes_removed: Vec<u64>,
@@ -100,6 +105,17 @@ impl Held {
     }
 }
 
+impl History {
+    /// When a lease of this ttl is surely over that was given or renewed before this time.
+    fn over(&self, given: u64, ttl_ms: u64) -> u64 {
+        if self.outlast {
+            u64::MAX
+        } else {
+            given.saturating_add((ttl_ms + 1) * MS)
+        }
+    }
+}
+
 /// The table that a call between these times went to.
 fn table(history: &History, began: u64, ended: u64) -> Option<usize> {
     let low = history.swaps.iter().filter(|swap| swap.ended <= began).count();
@@ -132,7 +148,7 @@ fn follow(op: &Op, later: &[Op], history: &History, wrong: &mut Vec<String>) -> 
         name: name.clone(),
         ended: *ended,
         sure_end: op.began + (ttl_ms - 1) * MS,
-        last_end: ended + (ttl_ms + 1) * MS,
+        last_end: history.over(*ended, *ttl_ms),
         released: None,
         limit: *limit,
         table: table(history, op.began, *ended),
@@ -172,7 +188,7 @@ fn follow(op: &Op, later: &[Op], history: &History, wrong: &mut Vec<String>) -> 
                         } else {
                             held.sure_end
                         };
-                        held.last_end = end + (ttl_ms + 1) * MS;
+                        held.last_end = history.over(*end, ttl_ms);
                     }
                     None => {
                         held.sure_end = held.sure_end.min(next.began);
@@ -195,7 +211,7 @@ fn follow(op: &Op, later: &[Op], history: &History, wrong: &mut Vec<String>) -> 
                 match ttl_ms {
                     Some(ttl_ms) => {
                         held.sure_end = held.sure_end.min(next.began + (ttl_ms - 1) * MS);
-                        held.last_end = held.last_end.max(end.saturating_add((ttl_ms + 1) * MS));
+                        held.last_end = held.last_end.max(history.over(end, ttl_ms));
                     }
                     None => held.sure_end = held.sure_end.min(next.began),
                 }
@@ -436,6 +452,16 @@ mod tests {
             vec![acquire("b", 50, 102, 2)],
         ]);
         assert!(check(&renewed)[0].starts_with("LOCK-01"));
+    }
+
+    #[test]
+    fn where_leases_outlast_their_ttl_a_revived_one_shows_by_the_one_that_was_given_meanwhile() {
+        let late = renew("a", 1_100, 1_101, 1, Answer::Yes);
+        let mut history = of(vec![vec![acquire("a", 0, 1, 1), late.clone()]]);
+        history.outlast = true;
+        assert_eq!(check(&history), Vec::<String>::new());
+        history.ops.push(vec![acquire("b", 1_060, 1_062, 2)]);
+        assert!(check(&history)[0].starts_with("LOCK-01"), "{:?}", check(&history));
     }
 
     #[test]

@@ -32,6 +32,10 @@ pub enum Fault {
     SidecarRemoved,
     /// The WAL's index is removed, which loses no lease.
     IndexRemoved,
+    /// A member of the cluster is killed or stopped, and back after this time.
+    Member { leads: bool, kill: bool, ms: u64 },
+    /// Two members stand still at the same time, so that there is no quorum.
+    NoQuorum { ms: u64 },
 }
 
 /// How kv.db changes.
@@ -52,6 +56,9 @@ pub enum Swap {
     /// The copies of both are written into them, the WAL's first.
     WrittenOverWithWal,
 }
+
+/// Where a process on a cluster stops or dies.
+const POINTS_OF_A_CLUSTER: [&str; 3] = ["grant-before-commit", "grant-after-commit", "release-after-commit"];
 
 const POINTS: [&str; 14] = [
     "grant-looked",
@@ -76,16 +83,19 @@ pub struct Schedule {
     pub random: Random,
     /// Whether a storm never ends.
     always: bool,
+    /// Whether the store is a cluster.
+    etcd: bool,
     /// How many faults of the present storm are left.
     storm: u64,
 }
 
 impl Schedule {
     /// The schedule of this seed; with `storm` all of it is one.
-    pub fn new(seed: u64, storm: bool) -> Self {
+    pub fn new(seed: u64, storm: bool, etcd: bool) -> Self {
         Self {
             random: Random::new(seed),
             always: storm,
+            etcd,
             storm: 0,
         }
     }
@@ -93,7 +103,9 @@ impl Schedule {
     /// How long it is calm before the next fault, in milliseconds.
     pub fn pause_ms(&mut self) -> u64 {
         let longest = if self.is_storm() { 80 } else { 240 };
-        self.random.between(10, longest)
+        // Of one who died a cluster keeps the lease for seconds.
+        let times = if self.etcd { 5 } else { 1 };
+        self.random.between(10, longest * times)
     }
 
     /// The next fault. Now and then a storm begins, of some seconds in which kv.db changes again and again while processes
@@ -101,12 +113,12 @@ impl Schedule {
     pub fn next(&mut self) -> Fault {
         if self.is_storm() {
             self.storm = self.storm.saturating_sub(1);
-            return self.stormy();
+            return if self.etcd { self.of_a_cluster() } else { self.stormy() };
         }
         if self.random.once_in(200) {
             self.storm = self.random.between(20, 200);
         }
-        self.usual()
+        if self.etcd { self.of_a_cluster() } else { self.usual() }
     }
 
     fn is_storm(&self) -> bool {
@@ -151,6 +163,28 @@ impl Schedule {
         }
     }
 
+    /// What needs no file.
+    fn of_a_cluster(&mut self) -> Fault {
+        let random = &mut self.random;
+        match random.below(100) {
+            0..25 => Fault::Kill,
+            25..50 => self.stop(5, 1_200),
+            50..65 => self.point(),
+            65..70 => Fault::Clock {
+                by: random.pick::<&str>(&["-1h", "+0", "+1h"]),
+            },
+            70..90 => Fault::Member {
+                leads: random.once_in(2),
+                kill: random.once_in(2),
+                ms: random.between(100, 3_000),
+            },
+            90..93 => Fault::NoQuorum {
+                ms: random.between(100, 3_000),
+            },
+            _ => self.stop(1_000, 4_000),
+        }
+    }
+
     fn stop(&mut self, from: u64, to: u64) -> Fault {
         Fault::Stop {
             ms: self.random.between(from, to),
@@ -159,7 +193,11 @@ impl Schedule {
 
     fn point(&mut self) -> Fault {
         Fault::Point {
-            point: self.random.pick::<&str>(&POINTS),
+            point: if self.etcd {
+                self.random.pick::<&str>(&POINTS_OF_A_CLUSTER)
+            } else {
+                self.random.pick::<&str>(&POINTS)
+            },
             kill: self.random.once_in(2),
             pass: self.random.between(1, 4),
         }

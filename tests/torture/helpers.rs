@@ -45,8 +45,9 @@ pub fn stranger(store: &str, begin: &str, ms: u64) -> Result<(), Failure> {
 /// At the end every key can be had and the semaphore has all its permits; what is wrong if not.
 pub fn all_is_free(store: &Path) -> Result<Option<String>, Failure> {
     let store = Store::open(store)?;
+    // On a cluster a lease and its delay outlast their times by some seconds.
     let options = AcquireOptions {
-        wait: Wait::new(5_000)?,
+        wait: Wait::new(30_000)?,
         ..AcquireOptions::default()
     };
     for key in worker::KEYS {

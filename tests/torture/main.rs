@@ -5,6 +5,9 @@
 //! stranger who locks kv.db, a full disk, kv.db deleted, replaced and restored. The seed fixes the faults and each worker's
 //! choices; how the processes interleave is the machine's.
 //!
+//! With `--etcd` (`make torture STORE=etcd`) the store is an etcd cluster of three members, and in place of what befalls
+//! files its members are killed and stopped, the leader above all, now and then two at once, so that there is no quorum.
+//!
 //! It ends with 0 if nothing was violated, with 1 and a list if something was. The folder with the logs is kept then.
 //!
 //! | file | what it holds |
@@ -15,6 +18,7 @@
 //! | `run.rs` | a run from its beginning to its judgement |
 //! | `processes.rs` | starting the workers, and what becomes of them |
 //! | `strike.rs` | how each fault is made, and how it ends |
+//! | `members.rs` | the faults of a cluster's members |
 //! | `check.rs` | what must never have happened |
 //! | `summary.rs` | what is printed |
 //! | `helpers.rs`, `machine.rs`, `random.rs` | what these stand on |
@@ -30,6 +34,7 @@ mod faults;
 mod helpers;
 mod history;
 mod machine;
+mod members;
 mod processes;
 mod random;
 mod run;
@@ -129,6 +134,7 @@ fn plan(mut words: &[&str]) -> Result<Plan, Failure> {
         seconds: 60,
         seed: Random::new(now() ^ (u64::from(std::process::id()) << 40)).below(1_000_000_000),
         storm: false,
+        etcd: false,
         plant: None,
     };
     loop {
@@ -141,8 +147,15 @@ fn plan(mut words: &[&str]) -> Result<Plan, Failure> {
                 plan.storm = true;
                 rest
             }
+            ["--etcd", rest @ ..] => {
+                plan.etcd = true;
+                rest
+            }
             _ => break,
         };
+    }
+    if plan.etcd && plan.plant == Some(Plant::RenewalRevives) {
+        return Err("that fault is planted in a file".into());
     }
     if let Some(seconds) = words.first() {
         plan.seconds = seconds.parse()?;

@@ -12,6 +12,7 @@ use crate::check::{self, History};
 use crate::faults::Schedule;
 use crate::history::{Answer, Reader, What, now};
 use crate::machine::{self, is_running};
+use crate::members::Members;
 use crate::random::Random;
 use crate::strike::After;
 use crate::{Failure, MS, Plant, worker};
@@ -25,6 +26,8 @@ pub struct Plan {
     pub seed: u64,
     /// Whether all of it is a storm, see `faults.rs`.
     pub storm: bool,
+    /// Whether the store is an etcd cluster.
+    pub etcd: bool,
     pub plant: Option<Plant>,
 }
 
@@ -37,6 +40,8 @@ pub struct Torture {
     pub reactions: Random,
     pub folder: PathBuf,
     pub faketime: Option<PathBuf>,
+    /// The members of the cluster, if the store is one.
+    pub members: Option<Members>,
     pub has_disk: bool,
     /// The living workers by their process ids, with their names.
     pub living: BTreeMap<i32, String>,
@@ -68,10 +73,11 @@ impl Torture {
         }
         // Processes whose parent was killed become ours.
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
-        let has_disk = machine::mount(&folder.join("disk")).is_ok();
+        let has_disk = !plan.etcd && machine::mount(&folder.join("disk")).is_ok();
         fs::create_dir(folder.join("disk/store"))?;
         let torture = Self {
-            schedule: Schedule::new(plan.seed, plan.storm),
+            schedule: Schedule::new(plan.seed, plan.storm, plan.etcd),
+            members: plan.etcd.then(Members::start),
             reactions: Random::new(!plan.seed),
             faketime: machine::faketime()?,
             has_disk,
@@ -97,8 +103,10 @@ impl Torture {
         Ok(torture)
     }
 
+    /// The path of the store's file, or the location of its cluster.
     pub fn store(&self) -> PathBuf {
-        self.folder.join("disk/store/kv.db")
+        let file = || self.folder.join("disk/store/kv.db");
+        self.members.as_ref().map_or_else(file, Members::location)
     }
 
     pub fn logs(&self) -> PathBuf {
@@ -113,7 +121,8 @@ impl Torture {
     /// All of it.
     pub fn run(mut self) -> Result<ExitCode, Failure> {
         let Plan { seconds, seed, .. } = self.plan;
-        println!("torture: seed {seed}, {seconds} s, {WORKERS} workers");
+        let on = if self.plan.etcd { ", three members" } else { "" };
+        println!("torture: seed {seed}, {seconds} s, {WORKERS} workers{on}");
         let begun = now();
         let mut looked = begun;
         while now() < begun + seconds * 1_000 * MS {
@@ -225,6 +234,7 @@ impl Torture {
                 .into_values()
                 .map(|reader| reader.ops)
                 .collect(),
+            outlast: self.plan.etcd,
             swaps: std::mem::take(&mut self.swaps),
             indexes_removed: std::mem::take(&mut self.indexes_removed),
             deaths,
@@ -249,12 +259,13 @@ impl Torture {
             println!("VIOLATION {wrong}");
         }
         println!(
-            "{} violations; the logs are in {}; again with: make torture DURATION={} SEED={}{}",
+            "{} violations; the logs are in {}; again with: make torture DURATION={} SEED={}{}{}",
             wrong.len(),
             self.logs().display(),
             self.plan.seconds,
             self.plan.seed,
-            if self.plan.storm { " STORM=1" } else { "" }
+            if self.plan.storm { " STORM=1" } else { "" },
+            if self.plan.etcd { " STORE=etcd" } else { "" }
         );
         Ok(ExitCode::FAILURE)
     }

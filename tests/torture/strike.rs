@@ -18,6 +18,7 @@ pub enum After {
     Continue(i32),
     RemoveBallast,
     MoveBack,
+    MemberBack(usize),
 }
 
 impl Torture {
@@ -37,6 +38,7 @@ impl Torture {
                     fs::rename(self.folder.join("disk/moved"), self.folder.join("disk/store"))?;
                     self.folder_moved = false;
                 }
+                After::MemberBack(member) => self.member_comes_back(member),
             }
         }
         Ok(())
@@ -123,6 +125,8 @@ impl Torture {
                 }
             }
             Fault::Swap(kind) => self.swap(kind)?,
+            Fault::Member { leads, kill, ms } => self.member_fails(leads, kill, until(ms)),
+            Fault::NoQuorum { ms } => self.quorum_is_lost(until(ms)),
         }
         Ok(())
     }

@@ -63,7 +63,7 @@ impl Torture {
                 println!("  {count:>8} {kind}");
             }
         }
-        if !self.has_disk {
+        if !self.has_disk && !self.plan.etcd {
             println!("left out: full disks, for they need root");
         }
         if self.faketime.is_none() {

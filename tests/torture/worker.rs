@@ -165,7 +165,9 @@ impl Worker {
 
     fn lease(&mut self, key: &str) -> Result<(), Failure> {
         let ttl_ms = self.random.between(20, LONGEST_MS);
-        let delay_ms = if self.random.once_in(5) { 30 } else { 0 };
+        // A cluster keeps a key closed for seconds.
+        let seldom = if self.is_on_cluster() { 20 } else { 5 };
+        let delay_ms = if self.random.once_in(seldom) { 30 } else { 0 };
         let Some(name) = self.acquire(key, 0, ttl_ms, delay_ms)? else {
             return Ok(());
         };
@@ -194,10 +196,17 @@ impl Worker {
         std::thread::sleep(Duration::from_millis(self.random.below(longest)));
     }
 
+    fn is_on_cluster(&self) -> bool {
+        self.task
+            .store
+            .to_str()
+            .is_some_and(|store| store.starts_with("etcd://"))
+    }
+
     fn acquire(&mut self, key: &str, limit: u64, ttl_ms: u64, delay_ms: i64) -> Result<Option<String>, Failure> {
         let bound = self.random.once_in(3);
         let wait_ms = if self.random.once_in(2) {
-            self.random.below(300)
+            self.random.below(if self.is_on_cluster() { 3_000 } else { 300 })
         } else {
             0
         };
