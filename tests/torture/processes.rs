@@ -82,12 +82,18 @@ impl Torture {
                 self.let_go_on(pid);
             } else if self.advancing == Some(pid) {
                 self.has_advanced(status.exit_status() == Some(0))?;
-            } else if self.living.remove(&pid).is_some() {
-                match status.terminating_signal() {
-                    Some(9) => self.count("workers killed"),
-                    Some(_) => self.count("workers crashed"),
-                    None if status.exit_status() == Some(0) => {}
-                    None => self.count("workers failed"),
+            } else if let Some(worker) = self.living.remove(&pid) {
+                match (status.terminating_signal(), status.exit_status()) {
+                    (Some(9), _) => self.count("workers killed"),
+                    (None, Some(0)) => {}
+                    (signal, _) => {
+                        self.note(&format!("{worker} ended: {status:?}"))?;
+                        self.count(if signal.is_some() {
+                            "workers crashed"
+                        } else {
+                            "workers failed"
+                        });
+                    }
                 }
             }
         }

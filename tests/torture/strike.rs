@@ -45,7 +45,7 @@ impl Torture {
     }
 
     /// For the one who reads the logs.
-    fn note(&self, what: &str) -> Result<(), Failure> {
+    pub fn note(&self, what: &str) -> Result<(), Failure> {
         let mut log = fs::OpenOptions::new()
             .create(true)
             .append(true)
