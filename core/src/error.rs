@@ -283,6 +283,9 @@ pub enum ClusterTrouble {
     Full,
     /// A certificate that cannot be used, or something else than etcd answers there. SQLITE_CANTOPEN.
     Setup,
+    /// More keys at once than it lets into one transaction: each takes two of its operations, or three with a wait and a
+    /// delay. SQLITE_TOOBIG.
+    TooManyKeys,
     /// A key was to be written with a lease that has ended. SQLITE_ERROR.
     LeaseNotFound,
     /// Anything else that it refused. SQLITE_ERROR.
@@ -296,6 +299,9 @@ impl ClusterTrouble {
             Self::Refused => "see to user, password and permissions (all keys under the prefix, reading and writing)",
             Self::Full => "compact and defragment the cluster or raise its quota, and disarm the alarm",
             Self::Setup => "mend the location or the certificates that FENCE_ETCD_CACERT, _CERT and _KEY name",
+            Self::TooManyKeys => {
+                "name fewer keys (42 always fit), or give its members a --max-txn-ops of three times the keys and one"
+            }
             Self::LeaseNotFound => "the lease is over; acquire anew",
             Self::Other => "nothing was changed; see to the cluster",
         }
@@ -307,6 +313,7 @@ impl ClusterTrouble {
             Self::Refused => ffi::SQLITE_AUTH,
             Self::Full => ffi::SQLITE_FULL,
             Self::Setup => ffi::SQLITE_CANTOPEN,
+            Self::TooManyKeys => ffi::SQLITE_TOOBIG,
             Self::LeaseNotFound | Self::Other => ffi::SQLITE_ERROR,
         }
     }

@@ -327,7 +327,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// As [`Store::acquire_unless`], and [`Error::KeyCount`] for no key or more than 1,000.
+    /// As [`Store::acquire_unless`], and [`Error::KeyCount`] for no key or more than 1,000. A cluster may take fewer:
+    /// [`ClusterTrouble::TooManyKeys`](crate::ClusterTrouble::TooManyKeys).
     ///
     /// ```
     /// use fence_core::{AcquireOptions, Store};

@@ -17,7 +17,8 @@ pub struct Proxy {
 #[derive(Debug, Default)]
 struct Line {
     delay_ms: AtomicU64,
-    /// How many more answers are to be lost.
+    /// How many more answers are to arrive before those that are to be lost, and how many these are.
+    sparing: AtomicUsize,
     losing: AtomicUsize,
     lost: AtomicUsize,
     over: AtomicBool,
@@ -63,6 +64,13 @@ impl Proxy {
 
     /// The next `count` answers do not arrive; instead their connections end. What was asked is passed on before.
     pub fn lose_answers(&self, count: usize) {
+        self.lose_answers_after(0, count);
+    }
+
+    /// The same, after `spared` answers that arrive.
+    pub fn lose_answers_after(&self, spared: usize, count: usize) {
+        self.line.losing.store(0, Ordering::SeqCst);
+        self.line.sparing.store(spared, Ordering::SeqCst);
         self.line.losing.store(count, Ordering::SeqCst);
     }
 
@@ -102,13 +110,11 @@ impl Line {
         let mut bytes = [0; 16 * 1024];
         while let Ok(amount @ 1..) = from.read(&mut bytes) {
             sleep(Duration::from_millis(self.delay_ms.load(Ordering::SeqCst)));
-            let less = |left: usize| left.checked_sub(1);
-            if answers
-                && self
-                    .losing
-                    .fetch_update(Ordering::SeqCst, Ordering::SeqCst, less)
-                    .is_ok()
-            {
+            let one_less = |of: &AtomicUsize| {
+                let less = |left: usize| left.checked_sub(1);
+                of.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less).is_ok()
+            };
+            if answers && !one_less(&self.sparing) && one_less(&self.losing) {
                 self.lost.fetch_add(1, Ordering::SeqCst);
                 break;
             }

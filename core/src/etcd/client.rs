@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 use rustls::ClientConfig;
 use serde_json::{Value, json};
 
-use super::http::{Failed, Http};
+use super::http::{Failed, Http, NO_TRUST};
 use super::location::User;
 use super::members::Members;
 use super::said::{self, Said};
@@ -360,6 +360,11 @@ impl<'a> Round<'a> {
     /// The member did not answer.
     pub(super) fn failed(&mut self, member: usize, said: String) {
         self.client.members.failed(member);
+        // One that does not trust us hangs up, and does not always get to say why.
+        let why = |(other, said): &(usize, String)| *other == member && said.starts_with(NO_TRUST);
+        if self.said.iter().any(why) {
+            return;
+        }
         self.said.retain(|(other, _)| *other != member);
         self.said.push((member, said));
     }
@@ -383,6 +388,10 @@ impl<'a> Round<'a> {
             .iter()
             .map(|(member, said)| format!("{}: {said}", self.client.members.name(*member)));
         let said = said.collect::<Vec<_>>().join("; ");
+        let no_trust = self.said.iter().all(|(_, said)| said.starts_with(NO_TRUST));
+        if no_trust && !said.is_empty() {
+            return self.client.trouble(self.doing, said, ClusterTrouble::Setup);
+        }
         let said = if said.is_empty() {
             "there was no time to ask".to_owned()
         } else {

@@ -139,6 +139,9 @@ impl Stream {
     }
 }
 
+/// With this begins what is said of a member whose certificate we do not accept, or that does not accept ours.
+pub(super) const NO_TRUST: &str = "no trust: ";
+
 /// What an error of the agent means.
 fn failed(error: ureq::Error, at_most: Duration) -> Failed {
     let error = match error {
@@ -149,13 +152,20 @@ fn failed(error: ureq::Error, at_most: Duration) -> Failed {
         },
         other => other,
     };
-    Failed::Lost(words(&error, at_most))
+    let words = words(&error, at_most);
+    // With TLS 1.3 a member refuses our certificate when the request is on its way; it does not read it then.
+    if words.starts_with(NO_TRUST) {
+        Failed::NotSent(words)
+    } else {
+        Failed::Lost(words)
+    }
 }
 
 fn words(error: &ureq::Error, at_most: Duration) -> String {
     match error {
         ureq::Error::Timeout(_) => format!("no answer within {} ms", at_most.as_millis()),
         ureq::Error::HostNotFound => "there is no host of that name".to_owned(),
+        ureq::Error::Io(error) if tls::is_no_trust(error) => format!("{NO_TRUST}{error}"),
         ureq::Error::Io(error) => error.to_string(),
         other => other.to_string(),
     }

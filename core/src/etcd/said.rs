@@ -101,6 +101,8 @@ pub(super) fn refusal(code: i64, words: &str, status: u16) -> Said {
     }
     let trouble = if words.contains("requested lease not found") {
         ClusterTrouble::LeaseNotFound
+    } else if words.contains("too many operations in txn") {
+        ClusterTrouble::TooManyKeys
     } else if words.contains("database space exceeded") {
         ClusterTrouble::Full
     } else if words.contains("permission denied") || words.contains("authentication failed") || matches!(code, 7 | 16) {
@@ -125,6 +127,7 @@ mod tests {
             Said::No(ClusterTrouble::Refused, _) => "refused",
             Said::No(ClusterTrouble::Full, _) => "full",
             Said::No(ClusterTrouble::LeaseNotFound, _) => "lease",
+            Said::No(ClusterTrouble::TooManyKeys, _) => "keys",
             Said::No(..) => "other",
         }
     }
@@ -165,6 +168,11 @@ mod tests {
                 429,
                 r#"{"error":"etcdserver: mvcc: database space exceeded","code":8}"#,
                 "full",
+            ),
+            (
+                400,
+                r#"{"error":"etcdserver: too many operations in txn request","code":3}"#,
+                "keys",
             ),
             (
                 404,

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use rustls::{AlertDescription, ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use ureq::unversioned::transport::{Buffers, ConnectionDetails, LazyBuffers, NextTimeout, Transport, TransportAdapter};
 
 use super::http::BUFFER;
@@ -78,6 +78,27 @@ fn unusable(variable: &str, path: &Path, error: &dyn std::fmt::Display) -> Strin
     format!("{variable}={path:?} cannot be used: {error}")
 }
 
+/// Whether one of both sides does not accept the other's certificate.
+pub(super) fn is_no_trust(error: &std::io::Error) -> bool {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    inner.is_some_and(|error| match error {
+        rustls::Error::InvalidCertificate(_) => true,
+        rustls::Error::AlertReceived(alert) => matches!(
+            alert,
+            AlertDescription::NoCertificate
+                | AlertDescription::BadCertificate
+                | AlertDescription::UnsupportedCertificate
+                | AlertDescription::CertificateRevoked
+                | AlertDescription::CertificateExpired
+                | AlertDescription::CertificateUnknown
+                | AlertDescription::CertificateRequired
+                | AlertDescription::UnknownCA
+                | AlertDescription::AccessDenied
+        ),
+        _ => false,
+    })
+}
+
 /// Shakes hands over the transport. The member must prove to be the host that the location names.
 pub(super) fn wrap<T: Transport>(
     config: &Arc<ClientConfig>,
@@ -118,8 +139,16 @@ impl<T: Transport> Transport for Tls<T> {
         use std::io::Write as _;
         self.stream.get_mut().set_timeout(timeout);
         let output = self.buffers.output().get(..amount).unwrap_or_default();
-        self.stream.write_all(output)?;
-        Ok(())
+        let Err(error) = self.stream.write_all(output) else {
+            return Ok(());
+        };
+        // Why the member has hung up it may have said before.
+        let Tls { stream, .. } = self;
+        let said = match stream.conn.read_tls(&mut stream.sock) {
+            Ok(_) => stream.conn.process_new_packets().err().map(std::io::Error::other),
+            Err(_) => None,
+        };
+        Err(said.filter(is_no_trust).unwrap_or(error).into())
     }
 
     fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, ureq::Error> {
