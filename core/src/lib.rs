@@ -34,13 +34,15 @@
 //! after first sight. *Not covered:* systems other than Linux, where the wall clock decides; a virtual machine that goes on
 //! from a snapshot is in the same boot.
 //!
-//! **LOCK-08: a kv.db that was deleted, replaced or restored is noticed before the next grant.** An answer is handed out
-//! only after kv.db, its WAL and the WAL's index were seen to be those that are open, and kv.db not to have been written
-//! to by others. An opening takes away what does not belong to the new file, alone among all processes, and lifts the
-//! epoch past all that its process has seen (`sqlite/files.rs`, `sqlite/connection.rs`). *Not covered:* the leases of
-//! the old file are gone, and fences that only *other* processes have seen are passed by the clock alone; both files
-//! written over in place while processes are at work on them (restore by `mv`, or stop them first); a program that opens
-//! and closes these files by hand, in a process that uses them, for that drops its locks.
+//! **LOCK-08: a kv.db that was deleted, replaced or restored is noticed before the next grant.** A grant or a renewal is
+//! handed out only after kv.db, its WAL and the WAL's index were seen to be those that are open, and kv.db not to have
+//! been written to by others; what gives nothing (a release, "held", a listing) after such a look of the last 10 ms. An
+//! opening takes away what does not belong to the new file, alone among all processes, and lifts the epoch past all that
+//! its process has seen (`sqlite/files.rs`, `sqlite/connection.rs`). *Not covered:* a release that comes in the 10 ms
+//! after the change may be one of the old file, and the new one keeps the key for its ttl; the leases of the old file
+//! are gone, and fences that only *other* processes have seen are passed by the clock alone; both files written over in
+//! place while processes are at work on them (restore by `mv`, or stop them first); a program that opens and closes
+//! these files by hand, in a process that uses them, for that drops its locks.
 //!
 //! **LOCK-09: after a fork the child uses a connection of its own and never touches its parent's.** Before a fork every
 //! engine is held still and its connection closed, so that none is open in two processes; a connection that was opened by

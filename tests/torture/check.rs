@@ -234,6 +234,10 @@ fn follow(op: &Op, later: &[Op], history: &History, shared: &HashSet<&str>, wron
             }
         }
     }
+    if !is_own {
+        // The other one may have released it.
+        held.sure_end = held.sure_end.min(*ended);
+    }
     if *bound && let Some(death) = history.deaths.get(&op.worker) {
         held.sure_end = held.sure_end.min(*death);
     }
@@ -546,7 +550,14 @@ mod tests {
             floor: 7,
         });
         assert_eq!(check(&history), Vec::<String>::new());
-        history.ops.pop();
+        let release = What::Release {
+            key: "k".to_owned(),
+            name: "7".to_owned(),
+        };
+        history.ops[0].push(op("a", 320, 321, release, Answer::Yes));
+        history.ops.push(vec![acquire("c", 330, 331, 8)]);
+        assert_eq!(check(&history), Vec::<String>::new());
+        history.ops.truncate(1);
         assert!(check(&history)[0].starts_with("LOCK-04"), "{:?}", check(&history));
     }
 
