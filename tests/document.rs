@@ -6,8 +6,8 @@
 //! | block | what is run | what is compared |
 //! |---|---|---|
 //! | `console` | `$ command` in a bash; `sqlite> statement`, or `fence> `, with `   ...> ` on its further lines, in the open shell | the lines below it |
-//! | `sh` | each line, as if behind `$ ` | it must succeed; what it prints is not shown |
-//! | `sh FILE` | nothing: it becomes a script of that name in the folder | |
+//! | `sh` | each line, as if behind `$ `; an `export` holds from there on | it must succeed; what it prints is not shown |
+//! | `sh FILE`, `python FILE` … | nothing: it becomes a file of that name in the folder | |
 //! | `sql` | the whole block in the open shell | its lines `--> row`; a block without prints nothing |
 //!
 //! `$ sqlite3 FILE` opens a shell, without the extension as a reader's is, and `$ fence sql FILE` one with it; it stays
@@ -31,8 +31,9 @@
 
 mod fences;
 
+use std::ffi::OsString;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use self::fences::Fences;
@@ -77,10 +78,26 @@ pub struct Report {
 /// Lines of the document, by number, and what is to stand in their place.
 type Edit = (Range<usize>, Vec<String>);
 
+/// What a reader has before the first example.
+#[derive(Debug, Default)]
+pub struct Ready {
+    /// What stands at `dist/`, in place of the library alone.
+    pub dist: Option<PathBuf>,
+    /// The folders in front of all others in which programs are looked for.
+    pub path: Vec<PathBuf>,
+    /// Variables of the environment.
+    pub env: Vec<(&'static str, OsString)>,
+}
+
 /// Runs every example of the document.
 pub fn run(text: &str) -> Report {
+    run_where(text, Ready::default())
+}
+
+/// Runs every example of the document, where the reader has this.
+pub fn run_where(text: &str, ready: Ready) -> Report {
     let mut report = Report::default();
-    let mut reader = Reader::new();
+    let mut reader = Reader::new(ready);
     if text.contains(MEMBERS[0]) {
         reader.cluster = Some(Cluster::start());
         reader.has_built(extension::cluster_library(), "fence-etcd");
@@ -94,7 +111,7 @@ pub fn run(text: &str) -> Report {
                 "console" => reader.console(&block),
                 "sh" => reader.sh(&block),
                 "sql" => reader.sql(&block),
-                script if script.starts_with("sh ") => reader.script(&block),
+                file if file.contains(' ') => reader.file(&block),
                 other => vec![format!("line {}: no rule runs a block of '{other}'", block.line)],
             };
             report.wrong.extend(wrong);
@@ -146,29 +163,39 @@ struct Reader {
     folder: tempfile::TempDir,
     shell: Option<Session>,
     cluster: Option<Cluster>,
+    ready: Ready,
+    /// What was exported.
+    exports: Vec<String>,
     fences: Fences,
     /// What is to be written into the document, from top to bottom.
     edits: Vec<Edit>,
 }
 
 impl Reader {
-    fn new() -> Self {
+    fn new(ready: Ready) -> Self {
         let folder = crate::folder();
-        std::fs::create_dir(folder.path().join("dist")).expect("a new folder");
         let link = |to: &Path, name: &str| {
             std::os::unix::fs::symlink(to, folder.path().join(name)).expect("a new name");
         };
         link(&crate::root().join("sql"), "sql");
         std::fs::create_dir(folder.path().join(INSTALLED)).expect("a new folder");
         link(crate::program(), &format!("{INSTALLED}/fence"));
+        match &ready.dist {
+            Some(dist) => link(dist, "dist"),
+            None => std::fs::create_dir(folder.path().join("dist")).expect("a new folder"),
+        }
         let reader = Self {
             folder,
             shell: None,
             cluster: None,
+            exports: Vec::new(),
+            ready,
             fences: Fences::default(),
             edits: Vec::new(),
         };
-        reader.has_built(extension::library(), "fence");
+        if reader.ready.dist.is_none() {
+            reader.has_built(extension::library(), "fence");
+        }
         reader
     }
 
@@ -248,8 +275,9 @@ impl Reader {
             .collect()
     }
 
-    fn script(&mut self, block: &Block) -> Vec<String> {
-        let path = self.folder.path().join(block.language.trim_start_matches("sh "));
+    fn file(&mut self, block: &Block) -> Vec<String> {
+        let (_, name) = block.language.split_once(' ').expect("a language and a name");
+        let path = self.folder.path().join(name);
         std::fs::write(&path, block.lines.join("\n") + "\n").expect("a new file");
         std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a file of ours");
         Vec::new()
@@ -300,13 +328,23 @@ impl Reader {
         if command.starts_with("make") {
             extension::make();
         }
+        if command.starts_with("export ") {
+            self.exports.push(command.to_owned());
+            return Ok(String::new());
+        }
         let mut bash = host::command("bash");
         bash.arg("-c").arg(format!(
-            "make() {{ command make --no-print-directory -C \"$0\" \"$@\"; }}\n{command}"
+            "make() {{ command make --no-print-directory -C \"$0\" \"$@\"; }}\n{}\n{command}",
+            self.exports.join("\n")
         ));
         bash.arg(crate::root()).current_dir(&self.folder);
         extension::forget_the_outer_build(&mut bash);
-        with_shell_first(&mut bash, &self.folder.path().join(INSTALLED));
+        let installed = self.folder.path().join(INSTALLED);
+        with_first(
+            &mut bash,
+            self.ready.path.iter().map(PathBuf::as_path).chain([&*installed]),
+        );
+        bash.envs(self.ready.env.iter().map(|(name, value)| (name, value)));
         let answer = host::run(bash, "");
         if answer.status.success() {
             Ok(answer.out)
@@ -357,11 +395,8 @@ impl Reader {
 }
 
 /// Puts what is installed, and the shell that the tests use, in front of any other on the command's PATH.
-fn with_shell_first(command: &mut Command, installed: &Path) {
-    let own = [Some(installed), Shell::path().parent()]
-        .into_iter()
-        .flatten()
-        .map(Path::to_path_buf);
+fn with_first<'a>(command: &mut Command, first: impl Iterator<Item = &'a Path>) {
+    let own = first.chain(Shell::path().parent()).map(Path::to_path_buf);
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::join_paths(own.into_iter().chain(std::env::split_paths(&path))).expect("a PATH");
     command.env("PATH", path);

@@ -1,7 +1,7 @@
 /**
  * Saves a summary under a hold, and shows that a late holder is refused.
  *
- *     npm install sqlite-fence better-sqlite3
+ *     npm install ./dist/sqlite-fence-*.tgz better-sqlite3
  *     node save_summary.mts
  *
  * Two workers on one app.db. The first takes `summaries:42` and its process stands still for longer than its lease lasts,

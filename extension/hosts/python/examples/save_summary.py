@@ -1,6 +1,6 @@
 """Saves a summary under a hold, and shows that a late holder is refused.
 
-    pip install sqlite-fence
+    pip install dist/sqlite_fence-*.whl
     python save_summary.py
 
 Two workers on one app.db. The first takes `summaries:42` and its process stands still for longer than its lease lasts,

@@ -1,9 +1,10 @@
 //! Saves a summary under a hold, and shows that a late holder is refused.
 //!
 //! ```sh
-//! cargo add fence-core rusqlite --features rusqlite/bundled
-//! cargo add rustix --features process
-//! cargo add tempfile
+//! cargo add --path dist/fence-core
+//! cargo add rusqlite@0.40 --features bundled
+//! cargo add rustix@1 --features process
+//! cargo add tempfile@3
 //! cargo run
 //! ```
 //!
